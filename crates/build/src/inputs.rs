@@ -1,0 +1,353 @@
+//! Inputs: the files a step read, remembered so that the next build can tell by `lstat` alone that nothing changed.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::error::{BuildError, Result, failed};
+use crate::stat::Stat;
+use crate::store::Store;
+use crate::tree::{Blob, Content, Entry, LARGE, Tree, check_member};
+
+/// How often a file that changes while it is read is read again.
+const READS: usize = 3;
+
+/// What one step read, as it was then.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    inputs: Vec<Input>,
+    /// Whether the step depends on something that no file shows, so that it must be asked again each time.
+    volatile: bool,
+}
+
+/// One thing that was read. Paths are relative to the workspace root, or absolute outside of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Input {
+    /// A file with its content.
+    File { path: Utf8PathBuf, stat: Stat, digest: Digest },
+    /// A folder's list of names, or a link's target: a change of either moves its times.
+    Stamp { path: Utf8PathBuf, stat: Stat },
+    /// Something that was looked for and not found.
+    Absent { path: Utf8PathBuf },
+}
+
+impl Group {
+    /// Whether everything is as it was, by looking and not by reading.
+    pub fn is_unchanged(&self, root: &Utf8Path) -> bool {
+        let is_still = |path: &Utf8Path, stat: &Stat| {
+            fs::symlink_metadata(root.join(path)).is_ok_and(|now| stat.is_still(&Stat::of(&now)))
+        };
+        !self.volatile
+            && self.inputs.iter().all(|input| match input {
+                Input::File { path, stat, .. } | Input::Stamp { path, stat } => is_still(path, stat),
+                Input::Absent { path } => fs::symlink_metadata(root.join(path)).is_err(),
+            })
+    }
+
+    /// Adds what another group holds.
+    pub fn extend(&mut self, other: Self) {
+        self.inputs.extend(other.inputs);
+        self.volatile |= other.volatile;
+    }
+
+    /// How many inputs there are.
+    pub fn len(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty()
+    }
+
+    /// The paths of the inputs.
+    pub fn paths(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.inputs.iter().map(|input| match input {
+            Input::File { path, .. } | Input::Stamp { path, .. } | Input::Absent { path } => path.as_path(),
+        })
+    }
+}
+
+/// The digests of files as they were last seen.
+#[derive(Default)]
+pub struct StatCache {
+    files: HashMap<Utf8PathBuf, (Stat, Digest)>,
+}
+
+impl StatCache {
+    /// The cache that some groups amount to.
+    pub fn new<'a>(groups: impl IntoIterator<Item = &'a Group>) -> Self {
+        let files = groups.into_iter().flat_map(|group| &group.inputs).filter_map(|input| match input {
+            Input::File { path, stat, digest } => Some((path.clone(), (*stat, *digest))),
+            Input::Stamp { .. } | Input::Absent { .. } => None,
+        });
+        Self { files: files.collect() }
+    }
+}
+
+/// Reads inputs and remembers what was read.
+pub struct Recorder<'a> {
+    root: &'a Utf8Path,
+    cache: &'a StatCache,
+    group: Group,
+}
+
+/// What a folder holds under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Symlink,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder of what is read below a workspace root.
+    pub fn new(root: &'a Utf8Path, cache: &'a StatCache) -> Self {
+        Self { root, cache, group: Group::default() }
+    }
+
+    /// What was read.
+    pub fn finish(self) -> Group {
+        self.group
+    }
+
+    /// The workspace root.
+    pub fn root(&self) -> &'a Utf8Path {
+        self.root
+    }
+
+    /// Says that the result depends on something that no file shows.
+    pub fn set_volatile(&mut self) {
+        self.group.volatile = true;
+    }
+
+    /// Takes over what another recorder read.
+    pub fn absorb(&mut self, group: Group) {
+        self.group.extend(group);
+    }
+
+    /// What stands at a path, or nothing; both are remembered.
+    pub fn kind(&mut self, path: &Utf8Path) -> Result<Option<Kind>> {
+        let full = self.root.join(path);
+        match fs::symlink_metadata(&full) {
+            Ok(metadata) => kind_of(&full, &metadata).map(Some),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                self.group.inputs.push(Input::Absent { path: path.to_owned() });
+                Ok(None)
+            }
+            Err(error) => Err(BuildError::io("looking at", path, &error)),
+        }
+    }
+
+    /// The digest of a file, read only if it may have changed.
+    pub fn digest(&mut self, path: &Utf8Path) -> Result<Blob> {
+        if let Some(blob) = self.known(path)? {
+            return Ok(blob);
+        }
+        self.stable(
+            path,
+            |file| Digest::of_reader(file).map_err(failed("reading", path)),
+            |(digest, size)| Blob { digest: *digest, size: *size },
+        )
+        .map(|(digest, size)| Blob { digest, size })
+    }
+
+    /// The digest of a file that has not changed since it was last read.
+    pub fn known(&mut self, path: &Utf8Path) -> Result<Option<Blob>> {
+        let Some((remembered, digest)) = self.cache.files.get(path) else { return Ok(None) };
+        let full = self.root.join(path);
+        let now = Stat::of(&fs::symlink_metadata(&full).map_err(failed("looking at", path))?);
+        if !remembered.is_still(&now) {
+            return Ok(None);
+        }
+        self.group.inputs.push(Input::File { path: path.to_owned(), stat: now, digest: *digest });
+        Ok(Some(Blob { digest: *digest, size: now.size() }))
+    }
+
+    /// Reads a small file whole.
+    pub fn bytes(&mut self, path: &Utf8Path) -> Result<Vec<u8>> {
+        let read = |file: &mut File| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(failed("reading", path))?;
+            Ok(bytes)
+        };
+        self.stable(path, read, |bytes| Blob { digest: Digest::of(bytes), size: bytes.len() as u64 })
+    }
+
+    /// Reads a small text file whole.
+    pub fn text(&mut self, path: &Utf8Path) -> Result<String> {
+        String::from_utf8(self.bytes(path)?).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            BuildError::new(format!("`{path}` is not UTF-8 at byte {at}")).hint("save it as UTF-8")
+        })
+    }
+
+    /// Reads a file as a stream, again from the start if it changes meanwhile, and remembers it.
+    pub fn stable<T>(
+        &mut self,
+        path: &Utf8Path,
+        mut read: impl FnMut(&mut File) -> Result<T>,
+        blob: impl Fn(&T) -> Blob,
+    ) -> Result<T> {
+        let full = self.root.join(path);
+        for _ in 0..READS {
+            let mut file = File::open(&full).map_err(|error| missing(path, &error))?;
+            let now = SystemTime::now();
+            let before = file.metadata().map_err(failed("looking at", path))?;
+            if !before.is_file() {
+                return Err(BuildError::new(format!("`{path}` is not a file")));
+            }
+            let result = read(&mut file)?;
+            let after = file.metadata().map_err(failed("looking at", path))?;
+            let stat = Stat::of(&before);
+            if stat == Stat::of(&after) {
+                let digest = blob(&result).digest;
+                self.group.inputs.push(Input::File {
+                    path: path.to_owned(),
+                    stat: stat.settled(now),
+                    digest,
+                });
+                return Ok(result);
+            }
+        }
+        Err(BuildError::new(format!("`{path}` changes while it is read"))
+            .hint("stop whatever writes to it, and build again"))
+    }
+
+    /// Remembers a symbolic link itself.
+    pub fn link(&mut self, path: &Utf8Path) -> Result<()> {
+        let now = SystemTime::now();
+        let metadata = fs::symlink_metadata(self.root.join(path)).map_err(failed("looking at", path))?;
+        self.group
+            .inputs
+            .push(Input::Stamp { path: path.to_owned(), stat: Stat::of(&metadata).settled(now) });
+        Ok(())
+    }
+
+    /// The names in a folder, sorted by their bytes.
+    pub fn folder(&mut self, path: &Utf8Path) -> Result<Vec<(String, Kind)>> {
+        let full = self.root.join(path);
+        let now = SystemTime::now();
+        let metadata = fs::metadata(&full).map_err(|error| missing(path, &error))?;
+        if !metadata.is_dir() {
+            return Err(BuildError::new(format!("`{path}` is not a folder")));
+        }
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&full).map_err(failed("reading", path))? {
+            let entry = entry.map_err(failed("reading", path))?;
+            let name = entry.file_name().into_string().map_err(|name| {
+                BuildError::new(format!(
+                    "`{path}` holds a name that is not UTF-8: {}",
+                    name.to_string_lossy()
+                ))
+                .hint("rename it")
+            })?;
+            let child = path.join(&name);
+            let metadata = entry.metadata().map_err(failed("looking at", &child))?;
+            names.push((name, kind_of(&child, &metadata)?));
+        }
+        self.group
+            .inputs
+            .push(Input::Stamp { path: path.to_owned(), stat: Stat::of(&metadata).settled(now) });
+        names.sort();
+        Ok(names)
+    }
+
+    /// A file, or all files below a folder, as a tree. Large ones go into the store.
+    pub fn tree(&mut self, path: &Utf8Path, store: &Store) -> Result<Tree> {
+        let mut tree = Tree::default();
+        match self.kind(path)? {
+            None => return Err(BuildError::new(format!("`{path}` does not exist"))),
+            Some(Kind::Folder) => self.descend(path, "", store, &mut tree)?,
+            Some(_) => {
+                let name = path.file_name().unwrap_or("file").to_owned();
+                tree.insert(name, self.entry(path, store)?);
+            }
+        }
+        Ok(tree)
+    }
+
+    fn descend(&mut self, folder: &Utf8Path, inside: &str, store: &Store, tree: &mut Tree) -> Result<()> {
+        for (name, kind) in self.folder(folder)? {
+            let path = folder.join(&name);
+            let member = if inside.is_empty() { name } else { format!("{inside}/{name}") };
+            check_member(&format!("`{folder}`"), &member)?;
+            if is_litter(&member) {
+                continue;
+            }
+            match kind {
+                Kind::Folder => self.descend(&path, &member, store, tree)?,
+                Kind::Symlink => {
+                    let target =
+                        fs::read_link(self.root.join(&path)).map_err(failed("reading the link", &path))?;
+                    let target = target.into_os_string().into_string().map_err(|_| {
+                        BuildError::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
+                    })?;
+                    tree.insert(member, Entry::Symlink { target });
+                }
+                Kind::File => {
+                    let entry = self.entry(&path, store)?;
+                    tree.insert(member, entry);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A file as an entry of a tree.
+    pub fn entry(&mut self, path: &Utf8Path, store: &Store) -> Result<Entry> {
+        let full = self.root.join(path);
+        let metadata = fs::metadata(&full).map_err(|error| missing(path, &error))?;
+        let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0;
+        let content = if metadata.len() < LARGE {
+            Content::bytes(self.bytes(path)?)
+        } else {
+            let known = self.known(path)?.filter(|blob| store.holds(*blob));
+            Content::Blob(match known {
+                Some(blob) => blob,
+                None => self.stable(path, |_| store.add_file(&full), |blob| *blob)?,
+            })
+        };
+        Ok(Entry::File { content, executable })
+    }
+}
+
+/// What tools leave behind beside sources. It is no part of any input: taking it would make a build depend on who ran
+/// a test before, and Harbor leaves it out of its digest.
+fn is_litter(member: &str) -> bool {
+    taskwright_harbor::names::is_ignored_by_default(member)
+}
+
+fn kind_of(path: &Utf8Path, metadata: &fs::Metadata) -> Result<Kind> {
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        Ok(Kind::Folder)
+    } else if kind.is_file() {
+        Ok(Kind::File)
+    } else if kind.is_symlink() {
+        Ok(Kind::Symlink)
+    } else {
+        Err(BuildError::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
+            .hint("remove it: devices, sockets and pipes cannot be built into a task"))
+    }
+}
+
+fn missing(path: &Utf8Path, error: &std::io::Error) -> BuildError {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => BuildError::new(format!("`{path}` does not exist")),
+        _ => BuildError::io("reading", path, error),
+    }
+}

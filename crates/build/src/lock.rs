@@ -1,0 +1,192 @@
+//! `taskwright.lock`: for each task the digests of what it was built from and of what came out, committed beside the
+//! specs so that every trial can be traced back to the spec that built it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use camino::Utf8Path;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{BuildError, Result, failed};
+
+/// The version of the lock's format.
+const VERSION: u64 = 1;
+
+/// What the lock says of all tasks, by name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lock {
+    /// The entries.
+    pub tasks: BTreeMap<String, LockEntry>,
+}
+
+/// What the lock says of one task. All digests are `sha256:` and 64 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LockEntry {
+    /// The task's version.
+    pub version: String,
+    /// The spec with everything inherited and substituted.
+    pub spec: String,
+    /// The files of the baseline.
+    pub baseline: String,
+    /// The commit that the optimizer starts from.
+    pub baseline_commit: String,
+    /// Mode A: the files of the dataset.
+    #[serde(default)]
+    pub dataset: Option<String>,
+    /// Mode A: the files of the scorer.
+    #[serde(default)]
+    pub scorer: Option<String>,
+    /// Mode B: the inner tasks that splits name.
+    #[serde(default)]
+    pub inner_tasks: Option<String>,
+    /// The templates.
+    pub templates: String,
+    /// The `taskwright` binary.
+    pub binary: String,
+    /// All files of the task directory, with their kinds.
+    pub tree: String,
+    /// The content digest that Harbor computes for the task directory.
+    pub harbor: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    version: u64,
+    #[serde(default)]
+    task: BTreeMap<String, LockEntry>,
+}
+
+impl Lock {
+    /// Reads a lock; none if there is none.
+    pub fn read(path: &Utf8Path) -> Result<Option<Self>> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(BuildError::io("reading", path, &error)),
+        };
+        let bad = |what: String| {
+            BuildError::new(format!("`{path}` is not a lock that this version reads: {what}"))
+                .hint("resolve merge conflicts in it by deleting it and running `cargo xtask build-tasks`")
+        };
+        let document: Document = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
+        if document.version != VERSION {
+            return Err(bad(format!("its version is {}, not {VERSION}", document.version)));
+        }
+        Ok(Some(Self { tasks: document.task }))
+    }
+
+    /// The lock as text. One group of lines a task, so that two branches that change two tasks merge.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "# What each task was built from and what came out. Made by `cargo xtask build-tasks`: commit it, never edit it.\n\
+             version = {VERSION}\n"
+        );
+        for (name, entry) in &self.tasks {
+            // Names are `[a-z0-9-]` and values are digests and versions: plain strings need no escapes.
+            text.push_str(&format!("\n[task.{name}]\n"));
+            for (label, value) in entry.fields() {
+                if let Some(value) = value {
+                    text.push_str(&format!("{label} = \"{value}\"\n"));
+                }
+            }
+        }
+        text
+    }
+
+    /// Writes the lock if it differs from what is there, and says whether it did.
+    pub fn write(&self, path: &Utf8Path) -> Result<bool> {
+        let text = self.text();
+        if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+            return Ok(false);
+        }
+        let folder = path.parent().unwrap_or(path);
+        fs::create_dir_all(folder).map_err(failed("creating", folder))?;
+        crate::workspace::replace(path, text.as_bytes())?;
+        Ok(true)
+    }
+}
+
+impl LockEntry {
+    fn fields(&self) -> [(&'static str, Option<&str>); 11] {
+        [
+            ("version", Some(&self.version)),
+            ("spec", Some(&self.spec)),
+            ("baseline", Some(&self.baseline)),
+            ("baseline_commit", Some(&self.baseline_commit)),
+            ("dataset", self.dataset.as_deref()),
+            ("scorer", self.scorer.as_deref()),
+            ("inner_tasks", self.inner_tasks.as_deref()),
+            ("templates", Some(&self.templates)),
+            ("binary", Some(&self.binary)),
+            ("tree", Some(&self.tree)),
+            ("harbor", Some(&self.harbor)),
+        ]
+    }
+
+    /// What differs in `new`, as `label: old -> new`.
+    pub fn differences(&self, new: &Self) -> Vec<String> {
+        let show = |value: Option<&str>| {
+            let value = value.unwrap_or("none");
+            value.get(..19).unwrap_or(value).to_owned()
+        };
+        self.fields()
+            .into_iter()
+            .zip(new.fields())
+            .filter(|(old, new)| old != new)
+            .map(|((label, old), (_, new))| format!("{label}: {} -> {}", show(old), show(new)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> LockEntry {
+        LockEntry {
+            version: "1.0.0".into(),
+            spec: "sha256:aa".into(),
+            baseline: "sha256:bb".into(),
+            baseline_commit: "cc".into(),
+            dataset: Some("sha256:dd".into()),
+            scorer: None,
+            inner_tasks: None,
+            templates: "sha256:ee".into(),
+            binary: "sha256:ff".into(),
+            tree: "sha256:00".into(),
+            harbor: "sha256:11".into(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
+        let lock = Lock { tasks: [("one".to_owned(), entry()), ("two-2".to_owned(), entry())].into() };
+        assert!(lock.write(&path).unwrap());
+        assert!(!lock.write(&path).unwrap());
+        assert_eq!(Lock::read(&path).unwrap(), Some(lock));
+    }
+
+    #[test]
+    fn a_difference_names_the_field() {
+        let new =
+            LockEntry { dataset: Some("sha256:d2".into()), scorer: Some("sha256:ss".into()), ..entry() };
+        assert_eq!(
+            entry().differences(&new),
+            ["dataset: sha256:dd -> sha256:d2", "scorer: none -> sha256:ss"]
+        );
+    }
+
+    #[test]
+    fn a_damaged_lock_is_an_error_that_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
+        for text in ["<<<<<<< HEAD\n", "version = 9\n", "version = 1\n[task.a]\nspec = \"x\"\n"] {
+            fs::write(&path, text).unwrap();
+            assert!(Lock::read(&path).unwrap_err().hint_text().unwrap().contains("deleting it"), "{text}");
+        }
+    }
+}

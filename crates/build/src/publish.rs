@@ -1,0 +1,388 @@
+//! Publication: a task is written beside its place and swapped in by one rename, and later looked at to see whether it
+//! is still what was written.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::error::{BuildError, Result, failed};
+use crate::stat::Stat;
+use crate::store::{Placed, Store, create};
+use crate::tree::{Content, Entry, LARGE, Tree};
+
+/// Ends the name of an output that was moved aside where directories cannot be exchanged.
+const ASIDE: &str = ".old";
+
+/// What was written for one task.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outputs {
+    /// The digest of the whole tree.
+    pub tree: Option<Digest>,
+    folders: Vec<(String, Stat)>,
+    files: Vec<Output>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Output {
+    path: String,
+    stat: Stat,
+    digest: Digest,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Kind {
+    Plain,
+    Executable,
+    /// A hard link into the store, whose change time moves when another task links it too.
+    Linked,
+    LinkedExecutable,
+    Symlink,
+}
+
+impl Outputs {
+    /// Whether everything looks as it was written, by looking and not by reading.
+    pub fn is_untouched(&self, folder: &Utf8Path) -> bool {
+        let Ok(root) = rustix::fs::open(
+            folder.as_std_path(),
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) else {
+            return false;
+        };
+        let stat = |path: &str| {
+            let path = if path.is_empty() { "." } else { path };
+            rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Stat::from(&stat))
+        };
+        self.folders.iter().all(|(path, was)| stat(path).is_some_and(|now| was.is_still(&now)))
+            && self.files.iter().all(|file| {
+                stat(&file.path).is_some_and(|now| match file.kind {
+                    Kind::Linked | Kind::LinkedExecutable => file.stat.is_still_linked(&now),
+                    Kind::Plain | Kind::Executable | Kind::Symlink => file.stat.is_still(&now),
+                })
+            })
+    }
+
+    /// Reads every byte and says what is not as it was written; nothing if all is.
+    pub fn damage(&self, folder: &Utf8Path) -> Vec<String> {
+        let mut damage = Vec::new();
+        let mut expected: BTreeSet<String> = self.folders.iter().map(|(path, _)| path.clone()).collect();
+        if !folder.is_dir() {
+            return vec![format!("`{folder}` is missing")];
+        }
+        for file in &self.files {
+            expected.insert(file.path.clone());
+            let full = folder.join(&file.path);
+            match digest_of(&full, file.kind) {
+                Ok(digest) if digest == file.digest => {
+                    if fs::symlink_metadata(&full).is_ok_and(|now| Stat::of(&now).mode() != file.stat.mode())
+                    {
+                        damage.push(format!("`{}` had its permissions changed", file.path));
+                    }
+                }
+                Ok(_) => damage.push(format!("`{}` was edited", file.path)),
+                Err(Some(what)) => damage.push(format!("`{}` {what}", file.path)),
+                Err(None) => damage.push(format!("`{}` is missing", file.path)),
+            }
+        }
+        for entry in walkdir::WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter().flatten() {
+            let path =
+                entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
+            if !expected.contains(&path) {
+                damage.push(format!("`{path}` was added"));
+            }
+        }
+        damage
+    }
+
+    /// The same outputs with what the file system says of them now, after their content was found to be right.
+    pub fn looked_at_again(&self, folder: &Utf8Path) -> Result<Self> {
+        let now = |path: &str| {
+            let full = folder.join(path);
+            fs::symlink_metadata(&full)
+                .map(|metadata| Stat::of(&metadata))
+                .map_err(failed("looking at", &full))
+        };
+        let folders =
+            self.folders.iter().map(|(path, _)| Ok((path.clone(), now(path)?))).collect::<Result<_>>()?;
+        let files = self
+            .files
+            .iter()
+            .map(|file| Ok(Output { stat: now(&file.path)?, ..file.clone() }))
+            .collect::<Result<_>>()?;
+        Ok(Self { tree: self.tree, folders, files })
+    }
+
+    /// The outputs as they may be remembered by a state that is saved at `now`.
+    #[must_use]
+    pub fn settled(mut self, now: SystemTime) -> Self {
+        self.folders.iter_mut().for_each(|(_, stat)| *stat = stat.settled(now));
+        self.files.iter_mut().for_each(|file| file.stat = file.stat.settled(now));
+        self
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// The digest of what stands at a path if it is of the right kind; else what is wrong, or nothing if nothing is there.
+fn digest_of(path: &Utf8Path, kind: Kind) -> std::result::Result<Digest, Option<String>> {
+    let metadata = fs::symlink_metadata(path).map_err(|_| None)?;
+    let words = |error: std::io::Error| Some(format!("cannot be read: {error}"));
+    if kind == Kind::Symlink {
+        let target = fs::read_link(path).map_err(|_| Some("is no symbolic link any more".to_owned()))?;
+        return Ok(Digest::of(target.as_os_str().as_encoded_bytes()));
+    }
+    if !metadata.is_file() {
+        return Err(Some("is no file any more".to_owned()));
+    }
+    let mut file = File::open(path).map_err(words)?;
+    Digest::of_reader(&mut file).map(|(digest, _)| digest).map_err(words)
+}
+
+/// Puts tasks into an output folder.
+pub struct Publisher<'a> {
+    out: &'a Utf8Path,
+    staging: Utf8PathBuf,
+    store: &'a Store,
+    next: AtomicU64,
+}
+
+/// A task that is written beside its place.
+pub struct Staged {
+    folder: Utf8PathBuf,
+    outputs: Outputs,
+}
+
+impl<'a> Publisher<'a> {
+    /// A publisher into a folder, which is made if need be. What a killed build left beside outputs is put back or
+    /// swept first.
+    pub fn new(out: &'a Utf8Path, staging: Utf8PathBuf, store: &'a Store) -> Result<Self> {
+        fs::create_dir_all(out).map_err(failed("creating", out))?;
+        let publisher = Self { out, staging, store, next: AtomicU64::new(0) };
+        publisher.recover()?;
+        Ok(publisher)
+    }
+
+    /// Where exchanging two directories is not possible, a build can be killed between moving the old output aside and
+    /// moving the new one in: then the old one goes back.
+    fn recover(&self) -> Result<()> {
+        let Ok(entries) = fs::read_dir(&self.staging) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Some(task) = name.strip_suffix(ASIDE) {
+                let place = self.out.join(task);
+                if !place.exists() {
+                    fs::rename(entry.path(), &place).map_err(failed("putting back", &place))?;
+                }
+            }
+        }
+        remove_tree(&self.staging)
+    }
+
+    /// Writes a task beside its place.
+    pub fn stage(&self, name: &str, tree: &Tree) -> Result<Staged> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let folder = self.staging.join(format!("{name}.{number}"));
+        let mut staged = Staged {
+            folder: folder.clone(),
+            outputs: Outputs { tree: Some(tree.digest()), ..Outputs::default() },
+        };
+        self.write(tree, &folder, &mut staged.outputs)?;
+        Ok(staged)
+    }
+
+    fn write(&self, tree: &Tree, folder: &Utf8Path, outputs: &mut Outputs) -> Result<()> {
+        let mut folders = BTreeSet::from([""]);
+        fs::create_dir_all(folder).map_err(failed("creating", folder))?;
+        set_folder_mode(folder)?;
+        for (path, entry) in tree.iter() {
+            for (index, _) in path.match_indices('/') {
+                if folders.insert(&path[..index]) {
+                    let new = folder.join(&path[..index]);
+                    fs::create_dir(&new).map_err(failed("creating", &new))?;
+                    set_folder_mode(&new)?;
+                }
+            }
+            outputs.files.push(self.write_entry(path, entry, &folder.join(path))?);
+        }
+        // Only now: each file made in a folder moved its times.
+        for path in folders {
+            let full = folder.join(path);
+            let metadata = fs::symlink_metadata(&full).map_err(failed("looking at", &full))?;
+            outputs.folders.push((path.to_owned(), Stat::of(&metadata)));
+        }
+        Ok(())
+    }
+
+    fn write_entry(&self, path: &str, entry: &Entry, full: &Utf8Path) -> Result<Output> {
+        let output = |stat, kind| Output { path: path.to_owned(), stat, digest: entry.digest(), kind };
+        let look = |full: &Utf8Path| {
+            fs::symlink_metadata(full).map(|metadata| Stat::of(&metadata)).map_err(failed("looking at", full))
+        };
+        match entry {
+            Entry::Symlink { target } => {
+                std::os::unix::fs::symlink(target, full).map_err(failed("linking", full))?;
+                Ok(output(look(full)?, Kind::Symlink))
+            }
+            Entry::File { content: Content::Blob(blob), executable } => {
+                let placed = self.store.place(*blob, *executable, full)?;
+                let kind = match (placed, executable) {
+                    (Placed::Linked, false) => Kind::Linked,
+                    (Placed::Linked, true) => Kind::LinkedExecutable,
+                    (Placed::Copied, false) => Kind::Plain,
+                    (Placed::Copied, true) => Kind::Executable,
+                };
+                Ok(output(look(full)?, kind))
+            }
+            Entry::File { content: Content::Bytes(bytes, _), executable } => {
+                let kind = if *executable { Kind::Executable } else { Kind::Plain };
+                let mode = if *executable { 0o755 } else { 0o644 };
+                let mut file = create(full, mode)?;
+                file.write_all(bytes).map_err(failed("writing", full))?;
+                let mut metadata = file.metadata().map_err(failed("looking at", full))?;
+                if metadata.mode() & 0o7777 != mode {
+                    file.set_permissions(Permissions::from_mode(mode)).map_err(failed("protecting", full))?;
+                    metadata = file.metadata().map_err(failed("looking at", full))?;
+                }
+                Ok(output(Stat::of(&metadata), kind))
+            }
+        }
+    }
+
+    /// Moves a staged task to its place by one rename. Until then the old output stands whole.
+    pub fn publish(&self, name: &str, staged: Staged) -> Result<Outputs> {
+        let place = self.out.join(name);
+        let swapped = rustix::fs::renameat_with(
+            CWD,
+            staged.folder.as_std_path(),
+            CWD,
+            place.as_std_path(),
+            if place.exists() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE },
+        );
+        if let Err(error) = swapped {
+            match error {
+                rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP => {
+                    self.replace_in_two_moves(name, &staged.folder, &place)?;
+                }
+                error => return Err(BuildError::io("renaming to", &place, &error.into())),
+            }
+        }
+        let mut outputs = staged.outputs;
+        // Being renamed moved the top folder's change time.
+        if let Some((_, stat)) = outputs.folders.first_mut() {
+            *stat = Stat::of(&fs::symlink_metadata(&place).map_err(failed("looking at", &place))?);
+        }
+        Ok(outputs)
+    }
+
+    fn replace_in_two_moves(&self, name: &str, staged: &Utf8Path, place: &Utf8Path) -> Result<()> {
+        let aside = self.staging.join(format!("{name}{ASIDE}"));
+        if place.exists() {
+            fs::rename(place, &aside).map_err(failed("moving aside", place))?;
+        }
+        fs::rename(staged, place).map_err(|error| {
+            let _ = fs::rename(&aside, place);
+            BuildError::io("renaming to", place, &error)
+        })
+    }
+
+    /// Takes an output away.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        fs::create_dir_all(&self.staging).map_err(failed("creating", &self.staging))?;
+        let away = self.staging.join(format!("{name}.{number}"));
+        match fs::rename(self.out.join(name), &away) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(BuildError::io("removing", self.out.join(name), &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The outputs that stand in a task's place, if they are exactly a tree.
+    pub fn adopt(&self, name: &str, tree: &Tree) -> Option<Outputs> {
+        let folder = self.out.join(name);
+        let mut folders = BTreeSet::from([String::new()]);
+        let mut outputs = Outputs { tree: Some(tree.digest()), ..Outputs::default() };
+        for (path, entry) in tree.iter() {
+            folders.extend(path.match_indices('/').map(|(index, _)| path[..index].to_owned()));
+            let full = folder.join(path);
+            let metadata = fs::symlink_metadata(&full).ok()?;
+            let kind = kind_as_written(entry, &metadata)?;
+            if digest_of(&full, kind).ok()? != entry.digest() {
+                return None;
+            }
+            outputs.files.push(Output {
+                path: path.to_owned(),
+                stat: Stat::of(&metadata),
+                digest: entry.digest(),
+                kind,
+            });
+        }
+        for path in folders {
+            let metadata = fs::symlink_metadata(folder.join(&path)).ok()?;
+            outputs.folders.push((path, Stat::of(&metadata)));
+        }
+        outputs.damage(&folder).is_empty().then_some(outputs)
+    }
+
+    /// Sweeps everything that was written beside outputs.
+    pub fn finish(&self) -> Result<()> {
+        remove_tree(&self.staging)
+    }
+}
+
+/// The kind that a file on disk has, if it is one that writing this entry could have given it.
+fn kind_as_written(entry: &Entry, metadata: &fs::Metadata) -> Option<Kind> {
+    let mode = metadata.mode() & 0o7777;
+    match entry {
+        Entry::Symlink { .. } => metadata.is_symlink().then_some(Kind::Symlink),
+        Entry::File { content, executable } => {
+            let large = content.size() >= LARGE || matches!(content, Content::Blob(_));
+            let (plain, kind) = match (large, executable) {
+                (false, false) => (0o644, Kind::Plain),
+                (false, true) => (0o755, Kind::Executable),
+                (true, false) => (0o444, if metadata.nlink() > 1 { Kind::Linked } else { Kind::Plain }),
+                (true, true) => {
+                    (0o555, if metadata.nlink() > 1 { Kind::LinkedExecutable } else { Kind::Executable })
+                }
+            };
+            (metadata.is_file() && mode == plain).then_some(kind)
+        }
+    }
+}
+
+/// Folders are 755 whatever the umask: a container's users must be able to read them.
+fn set_folder_mode(path: &Utf8Path) -> Result<()> {
+    let metadata = fs::symlink_metadata(path).map_err(failed("looking at", path))?;
+    if metadata.mode() & 0o7777 == 0o755 {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(failed("protecting", path))
+}
+
+/// Removes a folder with everything in it, if it is there.
+pub fn remove_tree(path: &Utf8Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(BuildError::io("removing", path, &error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,182 @@
+//! Rendering: Handlebars in strict mode, with one helper for each language that a value can land in.
+//!
+//! Nothing is escaped by itself: a template says `{{sh value}}`, `{{yaml value}}` and so on, and the standard ones are
+//! tested to do so with values that break out of every quote.
+
+mod helpers;
+pub mod quote;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use handlebars::Handlebars;
+use serde::Serialize;
+
+use crate::digest::Digest;
+use crate::error::{BuildError, Result};
+use crate::inputs::{Group, Kind, Recorder};
+use crate::tree::Content;
+
+/// The files that templates make, with the standard template of each.
+pub const TEMPLATES: [(&str, &str); 8] = [
+    ("environment/Dockerfile", include_str!("../../../../templates/environment/Dockerfile.hbs")),
+    (
+        "environment/docker-compose.yaml",
+        include_str!("../../../../templates/environment/docker-compose.yaml.hbs"),
+    ),
+    (
+        "environment/sidecar/Dockerfile",
+        include_str!("../../../../templates/environment/sidecar/Dockerfile.hbs"),
+    ),
+    ("instruction.md", include_str!("../../../../templates/instruction.md.hbs")),
+    ("solution/solve.sh", include_str!("../../../../templates/solution/solve.sh.hbs")),
+    ("tests/Dockerfile", include_str!("../../../../templates/tests/Dockerfile.hbs")),
+    ("tests/docker-compose.yaml", include_str!("../../../../templates/tests/docker-compose.yaml.hbs")),
+    ("tests/test.sh", include_str!("../../../../templates/tests/test.sh.hbs")),
+];
+
+/// What templates include.
+pub const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../../../templates/apt.hbs"))];
+
+/// Templates, parsed once and shared by all tasks that use them.
+pub struct Templates {
+    registry: Handlebars<'static>,
+    digests: BTreeMap<String, Digest>,
+    /// What was read.
+    pub group: Arc<Group>,
+    /// Many tasks say the same to a template: what came out is kept by what went in.
+    rendered: Mutex<HashMap<(String, Vec<u8>), Content>>,
+}
+
+impl Templates {
+    /// The templates of a workspace: those in its folder, else the standard ones, and over them a spec's own.
+    pub fn load(
+        folder: &Utf8Path,
+        own: &BTreeMap<String, Utf8PathBuf>,
+        mut recorder: Recorder<'_>,
+    ) -> Result<Self> {
+        let mut registry = Handlebars::new();
+        registry.set_strict_mode(true);
+        registry.register_escape_fn(handlebars::no_escape);
+        helpers::register(&mut registry);
+        let mut digests = BTreeMap::new();
+        for (name, standard) in TEMPLATES.into_iter().chain(PARTIALS) {
+            let shared = folder.join(format!("{name}.hbs"));
+            let (text, from) = match own.get(name) {
+                Some(path) => {
+                    (recorder.text(path).map_err(|error| error.at(&["templates", name]))?, path.clone())
+                }
+                None if recorder.kind(&shared)? == Some(Kind::File) => (recorder.text(&shared)?, shared),
+                None => (standard.to_owned(), Utf8PathBuf::from(format!("{name}.hbs"))),
+            };
+            registry.register_template_string(name, &text).map_err(|error| {
+                let place = error.pos().map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
+                BuildError::new(format!("{from}{place}: the template is not valid: {}", error.reason()))
+            })?;
+            digests.insert(name.to_owned(), Digest::of(text.as_bytes()));
+        }
+        Ok(Self { registry, digests, group: Arc::new(recorder.finish()), rendered: Mutex::default() })
+    }
+
+    /// The digest of each template by the file it makes.
+    pub fn digests(&self) -> impl Iterator<Item = (&str, Digest)> {
+        self.digests.iter().map(|(name, digest)| (name.as_str(), *digest))
+    }
+
+    /// The digest of all templates.
+    pub fn digest(&self) -> Digest {
+        let all: Vec<_> = self.digests.iter().map(|(name, digest)| format!("{name} {digest}\n")).collect();
+        Digest::of(all.concat().as_bytes())
+    }
+
+    /// Renders a file that is like no other task's.
+    pub fn render(&self, name: &str, context: &impl Serialize) -> Result<Content> {
+        let text = self.registry.render(name, context).map_err(|error| {
+            let place = match (error.line_no, error.column_no) {
+                (Some(line), Some(column)) => format!(":{line}:{column}"),
+                _ => String::new(),
+            };
+            let template = error.template_name.clone().unwrap_or_else(|| name.to_owned());
+            BuildError::new(format!("{template}.hbs{place}: {}", error.reason()))
+                .hint("the reference lists what each template may use; correct the name in the template")
+                .at(&["templates", name])
+        })?;
+        Ok(Content::bytes(text.into_bytes()))
+    }
+
+    /// Renders a file that many tasks may have in common.
+    pub fn render_shared(&self, name: &str, context: &impl Serialize) -> Result<Content> {
+        let said = serde_json::to_vec(context)
+            .map_err(|error| BuildError::new(format!("rendering {name}: {error}")))?;
+        let key = (name.to_owned(), said);
+        if let Some(content) = self.rendered.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return Ok(content.clone());
+        }
+        let content = self.render(name, context)?;
+        self.rendered.lock().unwrap_or_else(PoisonError::into_inner).insert(key, content.clone());
+        Ok(content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::inputs::StatCache;
+
+    fn with(template: &str) -> Result<Templates> {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        std::fs::write(root.join("own.hbs"), template).unwrap();
+        let cache = StatCache::default();
+        let own = [("tests/Dockerfile".to_owned(), Utf8PathBuf::from("own.hbs"))].into();
+        Templates::load(Utf8Path::new("templates"), &own, Recorder::new(root, &cache))
+    }
+
+    fn render(template: &str, context: &serde_json::Value) -> Result<String> {
+        match with(template)?.render("tests/Dockerfile", context)? {
+            Content::Bytes(bytes, _) => Ok(String::from_utf8(bytes.to_vec()).unwrap()),
+            Content::Blob(_) => panic!("rendered text is small"),
+        }
+    }
+
+    #[test]
+    fn an_undefined_variable_is_an_error_wherever_it_stands() {
+        for template in [
+            "FROM {{imag}}",
+            "{{#if imag}}x{{/if}}",
+            "{{#unless imag}}x{{/unless}}",
+            "{{#each imag}}x{{/each}}",
+            "{{sh imag}}",
+        ] {
+            let error = render(&format!("\n{template}"), &json!({"image": "a"})).unwrap_err();
+            assert!(error.to_string().starts_with("tests/Dockerfile.hbs:2:"), "{template}: {error}");
+            assert!(error.to_string().contains("imag"), "{template}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_template_that_is_not_valid_is_named_with_its_place() {
+        let error = with("FROM x\n{{#if a}}").err().unwrap();
+        assert!(error.to_string().starts_with("own.hbs:"), "{error}");
+    }
+
+    #[test]
+    fn conditions_know_true_and_false_only() {
+        assert_eq!(render("{{#if a}}x{{else}}y{{/if}}", &json!({"a": false})).unwrap(), "y");
+        assert_eq!(render("{{#if a}}x{{/if}}", &json!({"a": ["one"]})).unwrap(), "x");
+        assert_eq!(render("{{#if a}}x{{/if}}", &json!({"a": []})).unwrap(), "");
+        assert!(render("{{#if a}}x{{/if}}", &json!({"a": null})).is_err());
+    }
+
+    #[test]
+    fn the_same_words_are_rendered_once() {
+        let templates = with("FROM {{image}}").unwrap();
+        let first = templates.render_shared("tests/Dockerfile", &json!({"image": "a"})).unwrap();
+        let second = templates.render_shared("tests/Dockerfile", &json!({"image": "a"})).unwrap();
+        let (Content::Bytes(first, _), Content::Bytes(second, _)) = (first, second) else { panic!() };
+        assert!(Arc::ptr_eq(&first, &second));
+    }
+}

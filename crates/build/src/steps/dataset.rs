@@ -1,0 +1,276 @@
+//! Mode A's dataset: its files, and the ids and the fields by which splits pick rows. Rows are streamed, never held.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use taskwright_spec::model::{Dataset, Samples, Spec};
+
+use super::Context;
+use crate::digest::Digest;
+use crate::error::{BuildError, Result, failed};
+use crate::inputs::{Group, Recorder};
+use crate::key::Key;
+use crate::observe::Boundary;
+use crate::store::Store;
+use crate::tree::{Content, Entry, Tree};
+
+/// The longest row: one line is held in memory at a time.
+const LONGEST_ROW: u64 = 64 * 1024 * 1024;
+
+/// A dataset, ready to be put into tasks.
+pub struct Node {
+    /// Its files.
+    pub tree: Tree,
+    /// Their digest.
+    pub digest: Digest,
+    /// Which of them hold rows, in order.
+    pub rows: Vec<String>,
+    /// The ids of the rows, in the order of files and lines.
+    pub ids: Vec<String>,
+    /// For each field that a split filters by, the rows' values; none where a row lacks it.
+    pub fields: BTreeMap<String, Vec<Option<String>>>,
+    /// What was read.
+    pub group: Arc<Group>,
+}
+
+/// What the store remembers of the rows.
+#[derive(Serialize, Deserialize)]
+struct Index {
+    ids: Vec<String>,
+    fields: BTreeMap<String, Vec<Option<String>>>,
+}
+
+/// The fields that the splits and targets of a spec filter by.
+pub fn filters(spec: &Spec) -> BTreeSet<String> {
+    let samples = spec
+        .splits
+        .values()
+        .map(|split| &split.samples)
+        .chain(spec.targets.iter().map(|target| &target.samples));
+    samples
+        .filter_map(|samples| match samples {
+            Samples::Where(filter) => Some(filter.field.clone()),
+            Samples::Every(_) | Samples::List(_) | Samples::File(_) => None,
+        })
+        .collect()
+}
+
+/// A name for a dataset: two specs that say the same of it share the node.
+pub fn id(dataset: &Dataset, filters: &BTreeSet<String>) -> String {
+    serde_json::to_string(&(dataset, filters)).unwrap_or_default()
+}
+
+/// Reads and checks a dataset, or takes what is known of its rows from the store.
+pub fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) -> Result<Node> {
+    let path = dataset.path.as_path();
+    let mut recorder = Recorder::new(context.root(), context.cache);
+    let tree = recorder.tree(path, context.store).map_err(|error| error.at(&["dataset", "path"]))?;
+    tree.check(&format!("the dataset `{path}`")).map_err(|error| error.at(&["dataset", "path"]))?;
+    let rows = row_files(dataset, &tree)?;
+    let digest = tree.digest();
+    let mut key = Key::new("dataset rows", 1);
+    key.add_digest("dataset.files", digest);
+    key.add("dataset.rows", rows.join("\n"));
+    key.add("dataset.id", &dataset.id);
+    key.add("dataset.labels", dataset.labels.join("\n"));
+    key.add("dataset.filters", filters.iter().cloned().collect::<Vec<_>>().join("\n"));
+    let index = match context.store.step::<Index>(&key) {
+        Some(index) => index,
+        None => {
+            let index = read_rows(context, dataset, filters, &tree, &rows)?;
+            context.store.remember(&key, &index)?;
+            index
+        }
+    };
+    context.boundary(Boundary::Dataset)?;
+    let group = Arc::new(recorder.finish());
+    Ok(Node { tree, digest, rows, ids: index.ids, fields: index.fields, group })
+}
+
+fn row_files(dataset: &Dataset, tree: &Tree) -> Result<Vec<String>> {
+    let path = dataset.path.as_path();
+    // A dataset that is one file is its own rows whatever its name.
+    if tree.len() == 1 && tree.get(path.file_name().unwrap_or_default()).is_some() {
+        return Ok(tree.iter().map(|(name, _)| name.to_owned()).collect());
+    }
+    let patterns = globs(&dataset.rows).map_err(|error| error.at(&["dataset", "rows"]))?;
+    let rows: Vec<_> =
+        tree.iter().map(|(name, _)| name.to_owned()).filter(|name| patterns.is_match(name)).collect();
+    if rows.is_empty() {
+        return Err(BuildError::new(format!("no file of `{path}` matches {}", dataset.rows.join(", ")))
+            .hint("put JSON lines into it, or name the files that hold rows in `dataset.rows`")
+            .at(&["dataset", "path"]));
+    }
+    Ok(rows)
+}
+
+/// Compiles patterns in which `*` does not cross a `/`.
+pub fn globs(patterns: &[String]) -> Result<GlobSet> {
+    let bad = |error: globset::Error| {
+        BuildError::new(format!("`{}` is not a pattern: {}", error.glob().unwrap_or(""), error.kind()))
+    };
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        set.add(Glob::new(pattern).map_err(bad)?);
+    }
+    set.build().map_err(bad)
+}
+
+fn read_rows(
+    context: &Context<'_>,
+    dataset: &Dataset,
+    filters: &BTreeSet<String>,
+    tree: &Tree,
+    rows: &[String],
+) -> Result<Index> {
+    context.observer.working(&format!("reading `{}`", dataset.path.as_path()));
+    let mut index =
+        Index { ids: Vec::new(), fields: filters.iter().map(|field| (field.clone(), Vec::new())).collect() };
+    let mut seen: HashSet<Digest> = HashSet::new();
+    for file in rows {
+        each_row(context.store, tree, file, |number, row| {
+            context.check_stop()?;
+            let id = row_id(dataset, file, number, &row)?;
+            if !seen.insert(Digest::of(id.as_bytes())) {
+                return Err(at_row(file, number, format!("the id `{id}` was used before"))
+                    .hint("give every row an id of its own"));
+            }
+            if let Some(label) = dataset.labels.iter().find(|label| !row.contains_key(*label)) {
+                return Err(at_row(file, number, format!("the row `{id}` has no field `{label}`, which `dataset.labels` names"))
+                    .hint("a label that is spelled otherwise would be shown to candidates: correct the row or the spec"));
+            }
+            index.ids.push(id);
+            for (field, values) in &mut index.fields {
+                values.push(row.get(field).and_then(as_text));
+            }
+            Ok(())
+        })?;
+    }
+    if index.ids.is_empty() {
+        return Err(BuildError::new(format!("the dataset `{}` holds no row", dataset.path.as_path()))
+            .hint("add at least one JSON line with an id")
+            .at(&["dataset", "path"]));
+    }
+    Ok(index)
+}
+
+fn row_id(dataset: &Dataset, file: &str, number: usize, row: &Map<String, Value>) -> Result<String> {
+    match row.get(&dataset.id) {
+        Some(Value::String(id)) if !id.is_empty() && id.len() <= 256 && !id.contains(['\n', '\0']) => {
+            Ok(id.clone())
+        }
+        Some(other) => {
+            let other = other.to_string().chars().take(60).collect::<String>();
+            Err(at_row(file, number, format!("the id {other} is not a short text"))
+                .hint("an id is a text of 1 to 256 bytes on one line, such as \"row-0001\""))
+        }
+        None => Err(at_row(file, number, format!("the row has no field `{}`", dataset.id))
+            .hint("give every row an id, or name the field that holds it in `dataset.id`")),
+    }
+}
+
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn at_row(file: &str, number: usize, what: String) -> BuildError {
+    BuildError::new(format!("dataset `{file}`, line {number}: {what}")).at(&["dataset", "path"])
+}
+
+/// Streams the rows of a file: the number of each line, from 1, with its object. Empty lines are passed over.
+fn each_row(
+    store: &Store,
+    tree: &Tree,
+    file: &str,
+    mut each: impl FnMut(usize, Map<String, Value>) -> Result<()>,
+) -> Result<()> {
+    let mut reader = open(store, tree, file)?;
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let count = (&mut reader)
+            .take(LONGEST_ROW + 1)
+            .read_until(b'\n', &mut line)
+            .map_err(|error| at_row(file, number, format!("cannot be read: {error}")))?;
+        if count == 0 {
+            break;
+        }
+        if count as u64 > LONGEST_ROW {
+            return Err(at_row(
+                file,
+                number,
+                format!("the line is longer than {} MiB", LONGEST_ROW / 1024 / 1024),
+            )
+            .hint("keep large data in files beside the rows and name them in the rows"));
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match serde_json::from_slice(&line) {
+            Ok(Value::Object(row)) => each(number, row)?,
+            Ok(_) => return Err(at_row(file, number, "the line is not a JSON object".to_owned())),
+            Err(error) => {
+                return Err(at_row(file, number, format!("the line is not JSON: {error}"))
+                    .hint("one JSON object a line, in UTF-8, without a byte order mark"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open<'a>(store: &Store, tree: &'a Tree, file: &str) -> Result<Box<dyn BufRead + 'a>> {
+    let Some(Entry::File { content, .. }) = tree.get(file) else {
+        return Err(
+            BuildError::new(format!("`{file}` of the dataset is not a file")).at(&["dataset", "rows"])
+        );
+    };
+    let plain: Box<dyn BufRead> = match content {
+        Content::Bytes(bytes, _) => Box::new(io::Cursor::new(bytes.as_ref())),
+        Content::Blob(blob) => {
+            let path = store.blob_path(blob.digest, false);
+            Box::new(BufReader::with_capacity(
+                128 * 1024,
+                File::open(&path).map_err(failed("opening", &path))?,
+            ))
+        }
+    };
+    Ok(if is_gzip(file) { Box::new(BufReader::new(MultiGzDecoder::new(plain))) } else { plain })
+}
+
+fn is_gzip(file: &str) -> bool {
+    file.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("gz"))
+}
+
+/// The rows of some samples without their labels, as JSON lines: what an optimizer may see of an exposed split.
+pub fn without_labels(store: &Store, node: &Node, dataset: &Dataset, samples: &[String]) -> Result<Content> {
+    let wanted: HashSet<&str> = samples.iter().map(String::as_str).collect();
+    let mut lines = Vec::new();
+    for file in &node.rows {
+        each_row(store, &node.tree, file, |_, mut row| {
+            if row.get(&dataset.id).and_then(Value::as_str).is_some_and(|id| wanted.contains(id)) {
+                dataset.labels.iter().for_each(|label| {
+                    row.remove(label);
+                });
+                serde_json::to_writer(&mut lines, &row)
+                    .map_err(|error| BuildError::new(format!("writing a sample: {error}")))?;
+                let _ = lines.write_all(b"\n");
+            }
+            Ok(())
+        })?;
+    }
+    Ok(if lines.len() as u64 >= crate::tree::LARGE {
+        Content::Blob(store.add_bytes(&lines)?)
+    } else {
+        Content::bytes(lines)
+    })
+}

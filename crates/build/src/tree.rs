@@ -1,0 +1,300 @@
+//! A tree of files held in memory: sorted paths with content, the execute bit and symbolic links, and nothing else,
+//! because nothing else may reach an output.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use taskwright_harbor::names::is_ignored_by_default;
+
+use crate::digest::{Digest, Hasher};
+use crate::error::{BuildError, Result};
+
+/// From this size on content is kept in the store and linked into outputs instead of copied.
+pub const LARGE: u64 = 64 * 1024;
+
+/// Files by their path from the tree's root, with `/` between parts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tree {
+    entries: BTreeMap<String, Entry>,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// A regular file.
+    File {
+        /// What it holds.
+        content: Content,
+        /// Whether it can be executed.
+        executable: bool,
+    },
+    /// A symbolic link to another place in the same tree.
+    Symlink {
+        /// The link's text.
+        target: String,
+    },
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Few bytes, in memory and shared by all trees that hold them.
+    Bytes(Arc<[u8]>, Digest),
+    /// Bytes in the store.
+    Blob(Blob),
+}
+
+/// The name of bytes in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    /// Their digest.
+    pub digest: Digest,
+    /// How many they are.
+    pub size: u64,
+}
+
+impl Content {
+    /// Content held in memory.
+    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+        let bytes = bytes.into();
+        let digest = Digest::of(&bytes);
+        Self::Bytes(bytes, digest)
+    }
+
+    /// The content's digest.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::Bytes(_, digest) => *digest,
+            Self::Blob(blob) => blob.digest,
+        }
+    }
+
+    /// The content's size in bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes, _) => bytes.len() as u64,
+            Self::Blob(blob) => blob.size,
+        }
+    }
+}
+
+impl Entry {
+    /// An ordinary file held in memory.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::File { content: Content::bytes(text.into().into_bytes()), executable: false }
+    }
+
+    /// A script held in memory.
+    pub fn script(text: impl Into<String>) -> Self {
+        Self::File { content: Content::bytes(text.into().into_bytes()), executable: true }
+    }
+
+    /// The digest of a file's content or of a link's text.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Self::File { content, .. } => content.digest(),
+            Self::Symlink { target } => Digest::of(target.as_bytes()),
+        }
+    }
+
+    fn kind(&self) -> &'static [u8] {
+        match self {
+            Self::File { executable: false, .. } => b"file",
+            Self::File { executable: true, .. } => b"executable",
+            Self::Symlink { .. } => b"link",
+        }
+    }
+}
+
+impl Tree {
+    /// Adds an entry, or puts another one in its place.
+    pub fn insert(&mut self, path: impl Into<String>, entry: Entry) {
+        self.entries.insert(path.into(), entry);
+    }
+
+    /// Adds all entries of another tree below a folder; an empty folder is the root.
+    pub fn graft(&mut self, folder: &str, tree: &Self) {
+        for (path, entry) in &tree.entries {
+            let path = if folder.is_empty() { path.clone() } else { format!("{folder}/{path}") };
+            self.entries.insert(path, entry.clone());
+        }
+    }
+
+    /// The entries in the order of their paths' bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.entries.iter().map(|(path, entry)| (path.as_str(), entry))
+    }
+
+    /// The entry at a path.
+    pub fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// The file that a link at a path leads to, over any number of links; none if it leads to a folder or to nothing.
+    pub fn follow(&self, path: &str) -> Option<&Entry> {
+        let mut path = path.to_owned();
+        // A chain longer than the tree goes round in a circle.
+        for _ in 0..=self.entries.len() {
+            match self.entries.get(&path)? {
+                Entry::Symlink { target } => {
+                    let mut parts: Vec<&str> = path.split('/').collect();
+                    parts.pop();
+                    for part in target.split('/') {
+                        match part {
+                            "" | "." => {}
+                            ".." => {
+                                parts.pop();
+                            }
+                            name => parts.push(name),
+                        }
+                    }
+                    path = parts.join("/");
+                }
+                file => return Some(file),
+            }
+        }
+        None
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The digest of all paths, kinds and contents.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Hasher::new();
+        for (path, entry) in &self.entries {
+            hasher.field(path.as_bytes());
+            hasher.field(entry.kind());
+            hasher.field(&entry.digest().bytes());
+        }
+        hasher.finish()
+    }
+
+    /// Refuses what a task directory must not hold: two entries of which one is a folder of the other, links that leave
+    /// the tree, and names that Harbor would upload but leave out of its content digest.
+    pub fn check(&self, what: &str) -> Result<()> {
+        let mut previous: Option<&str> = None;
+        for (path, entry) in &self.entries {
+            if let Some(folder) = previous
+                && path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+            {
+                return Err(BuildError::new(format!("{what} holds `{folder}` as a file and as a folder")));
+            }
+            previous = Some(path);
+            if is_ignored_by_default(path) || path.rsplit('/').next() == Some(".harborignore") {
+                return Err(BuildError::new(format!(
+                    "{what} holds `{path}`, which Harbor uploads but leaves out of its content digest"
+                ))
+                .hint("remove it, or rename it"));
+            }
+            if let Entry::Symlink { target } = entry {
+                check_link(what, path, target)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromIterator<(String, Entry)> for Tree {
+    fn from_iter<I: IntoIterator<Item = (String, Entry)>>(entries: I) -> Self {
+        Self { entries: entries.into_iter().collect() }
+    }
+}
+
+fn check_link(what: &str, path: &str, target: &str) -> Result<()> {
+    let leaves = || {
+        BuildError::new(format!(
+            "{what} holds the symbolic link `{path}` to `{target}`, which leaves the tree"
+        ))
+        .hint("let it point to a file of the same tree, by a relative path")
+    };
+    if target.is_empty() || target.starts_with('/') {
+        return Err(leaves());
+    }
+    let mut depth = path.matches('/').count();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth = depth.checked_sub(1).ok_or_else(leaves)?,
+            _ => depth += 1,
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a member path that no tree may hold: absolute, with `..`, or inside a `.git`.
+pub fn check_member(what: &str, path: &str) -> Result<()> {
+    let bad = path.is_empty()
+        || path.starts_with('/')
+        || path.contains('\0')
+        || path.split('/').any(|part| part.is_empty() || part == "." || part == "..");
+    if bad {
+        return Err(BuildError::new(format!("{what} holds a member named `{}`", path.escape_debug()))
+            .hint("members have relative paths without `.` and `..`"));
+    }
+    if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+        return Err(BuildError::new(format!("{what} holds `{path}`, a part of a git repository"))
+            .hint("take only plain files into a task"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(entries: &[(&str, Entry)]) -> Tree {
+        entries.iter().map(|(path, entry)| ((*path).to_owned(), entry.clone())).collect()
+    }
+
+    #[test]
+    fn the_digest_sees_paths_kinds_and_contents() {
+        let base = tree(&[("a", Entry::text("1"))]);
+        assert_eq!(base.digest(), tree(&[("a", Entry::text("1"))]).digest());
+        assert_ne!(base.digest(), tree(&[("b", Entry::text("1"))]).digest());
+        assert_ne!(base.digest(), tree(&[("a", Entry::text("2"))]).digest());
+        assert_ne!(base.digest(), tree(&[("a", Entry::script("1"))]).digest());
+        assert_ne!(base.digest(), tree(&[("a", Entry::Symlink { target: "1".into() })]).digest());
+    }
+
+    #[test]
+    fn a_link_may_not_leave_the_tree() {
+        let link = |target: &str| {
+            tree(&[("a/b", Entry::Symlink { target: target.to_owned() })]).check("the baseline")
+        };
+        assert!(link("../c").is_ok());
+        assert!(link("c/../../d").is_ok());
+        for target in ["/etc/passwd", "../../c", "c/../../../d", ""] {
+            assert!(link(target).is_err(), "{target}");
+        }
+    }
+
+    #[test]
+    fn names_outside_the_digest_are_refused() {
+        for path in ["a/__pycache__/b.pyc", ".DS_Store", "x.swp", "tests/.harborignore"] {
+            assert!(tree(&[(path, Entry::text(""))]).check("the scorer").is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_a_file_or_a_folder() {
+        let both = tree(&[("a", Entry::text("")), ("a/b", Entry::text(""))]);
+        assert!(both.check("the baseline").is_err());
+    }
+
+    #[test]
+    fn members_are_plain_relative_paths() {
+        for path in ["", "/a", "a/../b", "./a", "a//b", "a\0", ".git/config", "x/.GIT/y"] {
+            assert!(check_member("the archive", path).is_err(), "{path:?}");
+        }
+        assert!(check_member("the archive", "a b/ü \"quoted\".txt").is_ok());
+    }
+}

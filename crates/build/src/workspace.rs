@@ -1,0 +1,143 @@
+//! Where a workspace keeps its specs, its templates and what is built, and the lock that one build at a time holds.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::digest::Digest;
+use crate::error::{BuildError, Result, failed};
+use crate::observe::Observer;
+
+/// A workspace: a folder with specs, and where things go.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// The workspace's root folder; absolute.
+    pub root: Utf8PathBuf,
+    /// The folder with one folder a spec.
+    pub specs: Utf8PathBuf,
+    /// The folder of the templates; those that are missing there are the standard ones.
+    pub templates: Utf8PathBuf,
+    /// Where the tasks are built; absolute.
+    pub out: Utf8PathBuf,
+    /// Where the store and the state are; from the root.
+    pub cache: Utf8PathBuf,
+    /// Where the `taskwright` binary comes from.
+    pub binary: Binary,
+}
+
+/// Where the `taskwright` binary comes from.
+#[derive(Debug, Clone)]
+pub enum Binary {
+    /// A file that is there.
+    Prebuilt(Utf8PathBuf),
+    /// A package of this workspace, built statically with cargo.
+    Package {
+        /// The package's name.
+        name: String,
+        /// The files and folders it is made of, from the root.
+        sources: Vec<Utf8PathBuf>,
+    },
+}
+
+impl Workspace {
+    /// The workspace in a folder, with everything where DESIGN puts it.
+    pub fn new(root: impl Into<Utf8PathBuf>) -> Self {
+        let root = root.into();
+        Self {
+            out: root.join("target/harbor-tasks"),
+            root,
+            specs: "harbor-tasks".into(),
+            templates: "templates".into(),
+            cache: "target/taskwright".into(),
+            binary: Binary::Package {
+                name: "taskwright-sidecar".to_owned(),
+                sources: [
+                    "crates/sidecar",
+                    "crates/spec",
+                    "crates/harbor",
+                    "Cargo.toml",
+                    "Cargo.lock",
+                    "rust-toolchain.toml",
+                ]
+                .map(Utf8PathBuf::from)
+                .to_vec(),
+            },
+        }
+    }
+
+    /// Where the store and the state are.
+    pub fn cache_dir(&self) -> Utf8PathBuf {
+        self.root.join(&self.cache)
+    }
+
+    /// Where the store is.
+    pub fn store_dir(&self) -> Utf8PathBuf {
+        self.cache_dir().join("store")
+    }
+
+    /// The state of what was built to this output folder.
+    pub fn state_file(&self) -> Utf8PathBuf {
+        let name = Digest::of(self.out.as_str().as_bytes()).short();
+        self.cache_dir().join(format!("state-{name}"))
+    }
+
+    /// The lock that stands beside the specs.
+    pub fn lock_file(&self) -> Utf8PathBuf {
+        self.root.join(&self.specs).join("taskwright.lock")
+    }
+
+    /// Where tasks are written before they are moved to their place: on the same file system as their place.
+    pub fn staging_dir(&self) -> Utf8PathBuf {
+        self.out.join(".taskwright-staging")
+    }
+}
+
+/// Held by the one process that builds in a workspace. The kernel lets go of it when the process ends, however it ends.
+#[derive(Debug)]
+pub struct WorkspaceLock {
+    _file: File,
+}
+
+impl WorkspaceLock {
+    /// Waits until no other process builds in the workspace.
+    pub fn acquire(workspace: &Workspace, observer: &dyn Observer) -> Result<Self> {
+        let folder = workspace.cache_dir();
+        fs::create_dir_all(&folder).map_err(failed("creating", &folder))?;
+        let path = folder.join("lock");
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed("opening", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                observer.waiting(holder.trim());
+                file.lock().map_err(failed("locking", &path))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(BuildError::io("locking", &path, &error)),
+        }
+        // Only words for whoever waits: a disk that is full must not keep a build from saying so properly.
+        let _ = file.set_len(0);
+        let _ = file.rewind();
+        let _ = write!(file, "process {}", std::process::id());
+        Ok(Self { _file: file })
+    }
+}
+
+/// Writes a file whole or not at all: beside its place first, then by a rename.
+pub fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Utf8Path::new("."));
+    fs::create_dir_all(folder).map_err(failed("creating", folder))?;
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed("creating a file in", folder))?;
+    file.write_all(bytes).map_err(failed("writing", path))?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(mode).map_err(failed("protecting", path))?;
+    file.persist(path).map_err(|error| BuildError::io("renaming to", path, &error.error))?;
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! All we know of Harbor: what a task directory must look like for Harbor 0.26, and how Harbor names its content.
+//!
+//! Nothing here runs Harbor or writes a file; the crate holds types, rules and digests.
+//!
+//! - [`task_toml`]: the `task.toml` of schema 1.4 as types, with Harbor's own rules about values.
+//! - [`digest`]: the content digest that Harbor writes into a job's `lock.json`.
+//! - [`names`]: names of task directories, tasks, steps and files that Harbor can live with.
+//! - [`version`]: the release of Harbor all this was tested against.
+//!
+//! ```
+//! use taskwright_harbor::digest::content_digest_of;
+//! use taskwright_harbor::names::check_dir_name;
+//! use taskwright_harbor::task_toml::{EnvironmentMode, PackageInfo, TaskToml};
+//!
+//! let mut task = TaskToml::default();
+//! task.task = Some(PackageInfo { name: "acme/sorting".into(), ..PackageInfo::default() });
+//! task.verifier.environment_mode = Some(EnvironmentMode::Separate);
+//! assert!(task.validate().is_empty());
+//! assert!(check_dir_name("sorting").is_ok());
+//!
+//! // What the digest needs of a file is its path and the SHA-256 of its bytes, here that of no bytes at all.
+//! let empty = *b"\xe3\xb0\xc4\x42\x98\xfc\x1c\x14\x9a\xfb\xf4\xc8\x99\x6f\xb9\x24\
+//!                \x27\xae\x41\xe4\x64\x9b\x93\x4c\xa4\x95\x99\x1b\x78\x52\xb8\x55";
+//! let digest = content_digest_of([("task.toml", empty), ("instruction.md", empty)])?;
+//! assert!(digest.to_string().starts_with("sha256:"));
+//! # Ok::<(), taskwright_harbor::digest::DigestError>(())
+//! ```
+
+pub mod digest;
+pub mod names;
+pub mod task_toml;
+pub mod version;
+
+pub use version::{HARBOR_VERSION, SCHEMA_VERSION};
+
+#[cfg(test)]
+#[path = "../tests/support/python.rs"]
+mod python;

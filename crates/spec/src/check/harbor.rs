@@ -1,0 +1,337 @@
+//! Mode B: the source of the inner tasks, the candidate's agent, and how the nested run is set up.
+
+use std::collections::BTreeMap;
+
+use taskwright_harbor::HARBOR_VERSION;
+
+use super::{Context, args, at_least_one};
+use crate::model::{HarborRun, InnerDocker, RegistryTasks, RunAs, TaskSource};
+use crate::shape::nearest;
+
+/// The environments that Harbor 0.26 knows by name.
+const ENVIRONMENTS: [&str; 38] = [
+    "aca-sandbox",
+    "ack",
+    "apple-container",
+    "beam",
+    "blaxel",
+    "boxd",
+    "cua-cloud",
+    "cwsandbox",
+    "daytona",
+    "docker",
+    "e2b",
+    "ec2",
+    "gke",
+    "hf-sandbox",
+    "hyperbrowser",
+    "islo",
+    "kata",
+    "kernel",
+    "langsmith",
+    "modal",
+    "mosaic",
+    "novita",
+    "opensandbox",
+    "openshift",
+    "podman",
+    "prime",
+    "runloop",
+    "runta",
+    "sail",
+    "sbx",
+    "singularity",
+    "skypilot",
+    "smol",
+    "snowflake",
+    "superserve",
+    "tensorlake",
+    "use-computer",
+    "vercel",
+];
+
+pub fn check(context: &mut Context<'_>) {
+    let Some(harbor) = &context.spec.harbor else { return };
+    if let TaskSource::Registry(registry) = &harbor.source {
+        source(context, registry);
+    }
+    candidate(context, harbor);
+    environment(context, harbor);
+    retries(context, harbor);
+    for (table, arguments) in
+        [("agent_args", &harbor.agent_args), ("environment_args", &harbor.environment_args)]
+    {
+        keyword_arguments(context, table, arguments);
+    }
+    args::check(context, harbor);
+    if harbor.reward_key.trim().is_empty() {
+        context.error(
+            &["harbor", "reward_key"],
+            "`reward_key` is empty",
+            "name a key of the inner reward.json, usually \"reward\"",
+        );
+    }
+    if harbor.task_services_use_upstream && context.spec.gateway.is_none() {
+        context.error(
+            &["harbor", "task_services_use_upstream"],
+            "there is no metered credential to go around",
+            "leave it out, or add `[gateway]`",
+        );
+    }
+}
+
+fn source(context: &mut Context<'_>, registry: &RegistryTasks) {
+    let name = registry.registry.as_str();
+    let path = ["harbor", "source", "registry"];
+    let folder = context.sources.get(context.tree.place(&path).file).folder();
+    let there = !name.is_empty() && context.root.join(folder).join(name).exists();
+    let like_path = name.starts_with(['.', '/', '~'])
+        || name.contains("../")
+        || name.ends_with('/')
+        || name.contains('\\');
+    if like_path || there {
+        let exists = if there { "" } else { " and does not exist" };
+        context.error(
+            &path,
+            format!("`{}` looks like a path{exists}", name.escape_debug()),
+            "tasks on this machine are written `source = { path = \"...\" }`",
+        );
+        return;
+    }
+    if let Some((bare, pin)) = name.split_once('@') {
+        let key = if pin.starts_with("sha256:") { "digest" } else { "version" };
+        context.error(
+            &path,
+            format!("`{}` holds a pin", name.escape_debug()),
+            format!("write `source = {{ registry = \"{bare}\", {key} = \"{pin}\" }}`"),
+        );
+        return;
+    }
+    let is_part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    if !(name.split('/').count() <= 2 && name.split('/').all(is_part)) {
+        context.error(
+            &path,
+            format!("`{}` cannot be the name of a dataset", name.escape_debug()),
+            "write `name`, or `organization/name`",
+        );
+    }
+    match (&registry.version, &registry.digest) {
+        (None, None) => context.error(
+            &["harbor", "source"],
+            "the dataset is not pinned",
+            "add `version = \"...\"` or `digest = \"sha256:...\"`, so that the same spec means the same tasks next year",
+        ),
+        (Some(version), _) if version.trim().is_empty() || version.contains(char::is_whitespace) => {
+            context.error(&["harbor", "source", "version"], "this is not a version", "for example \"1.0\"");
+        }
+        _ => {}
+    }
+    if let Some(digest) = &registry.digest {
+        let hex = digest.strip_prefix("sha256:").unwrap_or_default();
+        if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
+            context.error(
+                &["harbor", "source", "digest"],
+                format!("`{}` is not a digest", digest.escape_debug()),
+                "write `sha256:` and 64 hexadecimal digits in small letters",
+            );
+        }
+    }
+}
+
+fn candidate(context: &mut Context<'_>, harbor: &HarborRun) {
+    let identifier = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let good = harbor
+        .agent
+        .split_once(':')
+        .is_some_and(|(module, class)| module.split('.').all(identifier) && identifier(class));
+    if !good {
+        let hint = match harbor.agent.rsplit_once('.') {
+            Some((module, class)) if !harbor.agent.contains(':') => {
+                format!("did you mean `{module}:{class}`?")
+            }
+            _ => "write `package.module:Class`; the class is the candidate's own".to_owned(),
+        };
+        context.error(
+            &["harbor", "agent"],
+            format!("`{}` does not name a class", harbor.agent.escape_debug()),
+            hint,
+        );
+    }
+    let numbers: Vec<&str> = harbor.version.split('.').collect();
+    if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number)) {
+        context.error(
+            &["harbor", "version"],
+            format!("`{}` does not pin a version of Harbor", harbor.version.escape_debug()),
+            format!("write three numbers and nothing else: \"{HARBOR_VERSION}\""),
+        );
+    } else if harbor.version != HARBOR_VERSION {
+        context.warning(
+            &["harbor", "version"],
+            format!("Taskwright was tried with Harbor {HARBOR_VERSION}, not with {}", harbor.version),
+            "other releases name flags, files and fields differently",
+        );
+    }
+    let numbers: Vec<&str> = harbor.python.split('.').collect();
+    if !(2..=3).contains(&numbers.len()) || !numbers.iter().all(|number| is_number(number)) {
+        context.error(
+            &["harbor", "python"],
+            format!("`{}` is not a version of Python", harbor.python.escape_debug()),
+            "for example \"3.13\"",
+        );
+    }
+    for (index, extra) in harbor.extras.iter().enumerate() {
+        if extra.is_empty() || !extra.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
+            context.error(
+                &["harbor", "extras", &index.to_string()],
+                format!("`{}` cannot be an optional part of a package", extra.escape_debug()),
+                "for example \"modal\"",
+            );
+        }
+    }
+    super::refuse_doubles(context, &["harbor", "extras"], &harbor.extras, "part");
+    if harbor.model.trim() != harbor.model || harbor.model.is_empty() {
+        context.error(
+            &["harbor", "model"],
+            "the model has no proper name",
+            "\"none\" gives the agent no model",
+        );
+    }
+    if harbor.run_as == RunAs::Root {
+        context.warning(
+            &["harbor", "run_as"],
+            "the candidate runs as root beside the held-out data",
+            "use it only for candidates that you trust, and that cannot do without",
+        );
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn environment(context: &mut Context<'_>, harbor: &HarborRun) {
+    let name = harbor.environment.as_str();
+    let custom = name.contains(':');
+    if !ENVIRONMENTS.contains(&name) && !custom {
+        let hint = match nearest(name, ENVIRONMENTS) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "for example \"docker\" or \"modal\"; one of your own is written `package.module:Class`"
+                .to_owned(),
+        };
+        context.error(
+            &["harbor", "environment"],
+            format!("Harbor {HARBOR_VERSION} knows no environment `{}`", name.escape_debug()),
+            hint,
+        );
+    }
+    match harbor.inner_docker {
+        InnerDocker::HostSocket if name != "docker" => context.error(
+            &["harbor", "inner_docker"],
+            format!("the environment `{}` does not use Docker", name.escape_debug()),
+            "leave it out, or write `environment = \"docker\"`",
+        ),
+        InnerDocker::HostSocket => context.warning(
+            &["harbor", "inner_docker"],
+            "whoever controls the eval sidecar controls the host, through its Docker socket",
+            "use it on machines that hold nothing else; a cloud environment needs no socket",
+        ),
+        InnerDocker::Off if name == "docker" => context.warning(
+            &["harbor", "environment"],
+            "inside the eval sidecar there is no Docker, so this task cannot evaluate there",
+            "write `inner_docker = \"host-socket\"`, or name a cloud environment",
+        ),
+        InnerDocker::Off => {}
+    }
+}
+
+fn retries(context: &mut Context<'_>, harbor: &HarborRun) {
+    at_least_one(context, &["harbor", "attempts"], harbor.attempts, "1 tries each inner task once");
+    for (key, value) in
+        [("retry_min_wait_sec", harbor.retry_min_wait_sec), ("retry_max_wait_sec", harbor.retry_max_wait_sec)]
+    {
+        if value < 0.0 {
+            context.error(
+                &["harbor", key],
+                format!("`{key}` must not be negative"),
+                "it is a number of seconds",
+            );
+        }
+    }
+    if harbor.retry_max_wait_sec < harbor.retry_min_wait_sec && harbor.retry_max_wait_sec >= 0.0 {
+        let key = if context.is_written(&["harbor", "retry_max_wait_sec"]) {
+            "retry_max_wait_sec"
+        } else {
+            "retry_min_wait_sec"
+        };
+        context.error(
+            &["harbor", key],
+            format!(
+                "the most seconds before a retry ({}) are fewer than the first ({})",
+                harbor.retry_max_wait_sec, harbor.retry_min_wait_sec
+            ),
+            "raise `retry_max_wait_sec`, or lower `retry_min_wait_sec`",
+        );
+    }
+    if harbor.agent_timeout_sec.is_some_and(|seconds| seconds <= 0.0) {
+        context.error(
+            &["harbor", "agent_timeout_sec"],
+            "`agent_timeout_sec` must be greater than 0",
+            "leave it out to give the agent what the inner task says",
+        );
+    }
+    let factors = [
+        ("retry_wait_multiplier", Some(harbor.retry_wait_multiplier)),
+        ("timeout_multiplier", Some(harbor.timeout_multiplier)),
+        ("agent_setup_timeout_multiplier", harbor.agent_setup_timeout_multiplier),
+        ("environment_build_timeout_multiplier", harbor.environment_build_timeout_multiplier),
+        ("verifier_timeout_multiplier", harbor.verifier_timeout_multiplier),
+    ];
+    for (key, value) in factors {
+        if value.is_some_and(|value| value <= 0.0) {
+            context.error(&["harbor", key], format!("`{key}` must be greater than 0"), "1 changes nothing");
+        }
+    }
+    for (key, names) in [("retry_include", &harbor.retry_include), ("retry_exclude", &harbor.retry_exclude)] {
+        for (index, name) in names.iter().enumerate() {
+            let identifier = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+            if !identifier || name.starts_with(|c: char| c.is_ascii_digit()) {
+                context.error(
+                    &["harbor", key, &index.to_string()],
+                    format!("`{}` cannot be the type of an exception", name.escape_debug()),
+                    "write the class's bare name, for example \"AgentTimeoutError\"",
+                );
+            }
+        }
+        super::refuse_doubles(context, &["harbor", key], names, "exception");
+    }
+    for (index, name) in harbor.retry_exclude.iter().enumerate() {
+        if let Some(first) = harbor.retry_include.iter().position(|included| included == name) {
+            context.error_with(
+                &["harbor", "retry_exclude", &index.to_string()],
+                format!("`{name}` is tried again and is not"),
+                "take it out of one of the two",
+                (&["harbor", "retry_include", &first.to_string()], "included here"),
+            );
+        }
+    }
+}
+
+/// Arguments that reach Harbor as `key=value`, where the value is read as JSON.
+fn keyword_arguments(context: &mut Context<'_>, table: &str, arguments: &BTreeMap<String, toml::Value>) {
+    for key in arguments.keys() {
+        let identifier = key.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if key.is_empty() || !identifier || key.starts_with(|c: char| c.is_ascii_digit()) {
+            context.error_at_key(
+                &["harbor", table, key],
+                format!("`{}` cannot be the name of an argument", key.escape_debug()),
+                "use letters, digits and `_`, and no digit first",
+            );
+        }
+    }
+}

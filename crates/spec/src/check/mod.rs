@@ -1,0 +1,170 @@
+//! What must hold between the fields of a spec: each rule with its place, its message and what to do.
+
+mod args;
+mod baseline;
+mod gateway;
+mod harbor;
+mod identity;
+mod images;
+mod limits;
+mod objective;
+mod scorer;
+mod secrets;
+mod splits;
+mod targets;
+mod task;
+mod templates;
+mod time;
+
+use std::collections::BTreeSet;
+
+use camino::Utf8Path;
+
+pub use templates::TEMPLATES;
+pub use time::{
+    FinalizeWork, TimeProblem, evaluation_problem, finalize_problem, finalize_seconds, finalize_work,
+};
+
+use crate::diagnostic::Diagnostic;
+use crate::model::Spec;
+use crate::tree::{Node, Sources};
+
+/// One spec under examination, and what was found so far.
+pub(crate) struct Context<'a> {
+    /// The workspace root.
+    root: &'a Utf8Path,
+    /// What the spec says, defaults included.
+    spec: &'a Spec,
+    /// What is written, and where.
+    tree: &'a Node,
+    sources: &'a Sources,
+    /// Top-level keys of which something was refused already: what is said about them would be guesswork.
+    doubtful: &'a BTreeSet<String>,
+    found: Vec<Diagnostic>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        root: &'a Utf8Path,
+        spec: &'a Spec,
+        tree: &'a Node,
+        sources: &'a Sources,
+        doubtful: &'a BTreeSet<String>,
+    ) -> Self {
+        Self { root, spec, tree, sources, doubtful, found: Vec::new() }
+    }
+
+    pub(crate) fn into_found(self) -> Vec<Diagnostic> {
+        self.found
+    }
+
+    /// Whether the field at `path` is written, rather than left to its default.
+    fn is_written(&self, path: &[&str]) -> bool {
+        self.tree.at(path).is_some()
+    }
+
+    /// Whether a top-level table was taken as it is written, so that others may be compared with it.
+    fn trusts(&self, section: &str) -> bool {
+        !self.doubtful.contains(section)
+    }
+
+    fn error(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+        let label = self.sources.label(self.tree.place(path));
+        self.add(&[path], Diagnostic::error(label, message).with_hint(hint));
+    }
+
+    fn warning(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+        let label = self.sources.label(self.tree.place(path));
+        self.add(&[path], Diagnostic::warning(label, message).with_hint(hint));
+    }
+
+    /// An error at the last key of `path` rather than at its value.
+    fn error_at_key(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+        let place = self.tree.key_place(path).unwrap_or_else(|| self.tree.place(path));
+        self.add(&[path], Diagnostic::error(self.sources.label(place), message).with_hint(hint));
+    }
+
+    /// An error that a second place explains.
+    fn error_with(
+        &mut self,
+        path: &[&str],
+        message: impl Into<String>,
+        hint: impl Into<String>,
+        other: (&[&str], &str),
+    ) {
+        let label = self.sources.label(self.tree.place(path));
+        let second = self.sources.label(self.tree.place(other.0)).saying(other.1);
+        self.add(&[path, other.0], Diagnostic::error(label, message).with_hint(hint).with_label(second));
+    }
+
+    fn add(&mut self, paths: &[&[&str]], found: Diagnostic) {
+        if !paths.iter().filter_map(|path| path.first()).any(|top| self.doubtful.contains(*top)) {
+            self.found.push(found);
+        }
+    }
+}
+
+/// Applies every rule.
+pub(crate) fn check(context: &mut Context<'_>) {
+    identity::check(context);
+    objective::check(context);
+    baseline::check(context);
+    images::check(context);
+    scorer::check(context);
+    harbor::check(context);
+    splits::check(context);
+    objective::check_selection(context);
+    targets::check(context);
+    limits::check(context);
+    secrets::check(context);
+    gateway::check(context);
+    templates::check(context);
+    task::check(context);
+}
+
+/// Whether a text is the name of an environment variable.
+fn is_env_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Reports a count that must be at least one.
+fn at_least_one(context: &mut Context<'_>, path: &[&str], count: u64, why: &str) {
+    if count == 0 {
+        let name = path.last().copied().unwrap_or_default();
+        context.error(path, format!("`{name}` must be at least 1"), why);
+    }
+}
+
+/// Reports a share that does not lie between 0 and 1.
+fn share(context: &mut Context<'_>, path: &[&str], value: f64) {
+    if !(0.0..=1.0).contains(&value) {
+        let name = path.last().copied().unwrap_or_default();
+        context.error(
+            path,
+            format!("`{name}` must lie between 0 and 1, but is {value}"),
+            "it is a share: 0.1 is 10 %",
+        );
+    }
+}
+
+/// Reports the second of two equal entries in a list of texts.
+fn refuse_doubles(context: &mut Context<'_>, path: &[&str], items: &[String], what: &str) {
+    let mut first = std::collections::BTreeMap::new();
+    for (index, item) in items.iter().enumerate() {
+        if let Some(earlier) = first.insert(item.as_str(), index) {
+            let (index, earlier) = (index.to_string(), earlier.to_string());
+            let (second, first): (Vec<&str>, Vec<&str>) = (
+                path.iter().copied().chain([index.as_str()]).collect(),
+                path.iter().copied().chain([earlier.as_str()]).collect(),
+            );
+            context.error_with(
+                &second,
+                format!("the {what} `{item}` is named twice"),
+                "take one of them out",
+                (&first, "first here"),
+            );
+        }
+    }
+}

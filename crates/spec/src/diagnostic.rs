@@ -1,0 +1,282 @@
+//! Mistakes with their places: what was found, where, and what to do, for people and for programs.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
+use camino::Utf8PathBuf;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::source::Source;
+
+/// How many diagnostics are written out in full: more of them only hide the first.
+const MOST_RENDERED: usize = 50;
+
+/// Whether a diagnostic stops the build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It does.
+    Error,
+    /// It does not.
+    Warning,
+}
+
+/// A place in a file, with a word about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The file.
+    pub source: Arc<Source>,
+    /// The bytes of it.
+    pub span: Range<usize>,
+    /// What is to be said of them; may be empty.
+    pub text: String,
+}
+
+impl Label {
+    /// A place without a word.
+    pub fn new(source: Arc<Source>, span: Range<usize>) -> Self {
+        let span = source.clip(span);
+        Self { source, span, text: String::new() }
+    }
+
+    /// The same place with a word about it.
+    #[must_use]
+    pub fn saying(mut self, text: impl Into<String>) -> Self {
+        self.text = text.into();
+        self
+    }
+}
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Whether it stops the build.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub primary: Label,
+    /// What else one has to look at to understand it.
+    pub secondary: Vec<Label>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at a place.
+    pub fn error(primary: Label, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            primary,
+            secondary: Vec::new(),
+            hint: None,
+        }
+    }
+
+    /// A warning at a place.
+    pub fn warning(primary: Label, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(primary, message) }
+    }
+
+    /// The same with what to do about it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into()).filter(|hint: &String| !hint.is_empty());
+        self
+    }
+
+    /// The same with one more place.
+    #[must_use]
+    pub fn with_label(mut self, label: Label) -> Self {
+        self.secondary.push(label);
+        self
+    }
+
+    /// The text for people: message, place, source line, caret, help.
+    pub fn render(&self, color: bool) -> String {
+        let (level, renderer) = match self.severity {
+            Severity::Error => (Level::ERROR, Renderer::styled()),
+            Severity::Warning => (Level::WARNING, Renderer::styled()),
+        };
+        let renderer = if color { renderer } else { Renderer::plain() };
+        let renderer = renderer.decor_style(DecorStyle::Ascii);
+
+        let mut files = vec![(&self.primary.source, vec![(AnnotationKind::Primary, &self.primary)])];
+        for label in &self.secondary {
+            match files.iter_mut().find(|(source, _)| *source == &label.source) {
+                Some((_, labels)) => labels.push((AnnotationKind::Context, label)),
+                None => files.push((&label.source, vec![(AnnotationKind::Context, label)])),
+            }
+        }
+        let mut group = Group::with_title(level.primary_title(self.message.as_str()));
+        for (source, labels) in &files {
+            group = group.element(snippet(source, labels));
+        }
+        if let Some(hint) = &self.hint {
+            group = group.element(Level::HELP.message(hint.as_str()));
+        }
+        renderer.render(&[group])
+    }
+
+    /// What tells two diagnostics apart, in the order in which they are shown.
+    fn key(&self) -> (usize, &str, Severity) {
+        (self.primary.span.start, &self.message, self.severity)
+    }
+}
+
+/// The lines of one file from the first to the last label; the renderer folds what lies between.
+fn snippet<'a>(
+    source: &'a Source,
+    labels: &[(AnnotationKind, &'a Label)],
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let first = labels.iter().map(|(_, label)| label.span.start).min().unwrap_or_default();
+    let last = labels.iter().map(|(_, label)| label.span.end).max().unwrap_or_default();
+    let (start, end) = (source.line_around(first).start, source.line_around(last).end);
+    Snippet::source(&source.text()[start..end])
+        .path(source.name().as_str())
+        .line_start(source.position(first).line)
+        .annotations(labels.iter().map(|(kind, label)| {
+            let annotation = kind.span(label.span.start - start..label.span.end - start);
+            if label.text.is_empty() { annotation } else { annotation.label(label.text.as_str()) }
+        }))
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.render(false))
+    }
+}
+
+impl Serialize for Label {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let position = self.source.position(self.span.start);
+        let mut fields = serializer.serialize_struct("Label", 4)?;
+        fields.serialize_field("file", self.source.name())?;
+        fields.serialize_field("line", &position.line)?;
+        fields.serialize_field("column", &position.column)?;
+        fields.serialize_field("text", &self.text)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let source = &self.primary.source;
+        let (start, end) = (source.position(self.primary.span.start), source.position(self.primary.span.end));
+        let mut fields = serializer.serialize_struct("Diagnostic", 9)?;
+        fields.serialize_field("severity", &self.severity)?;
+        fields.serialize_field("file", source.name())?;
+        fields.serialize_field("line", &start.line)?;
+        fields.serialize_field("column", &start.column)?;
+        fields.serialize_field("end_column", &end.column)?;
+        fields.serialize_field("message", &self.message)?;
+        fields.serialize_field("hint", &self.hint)?;
+        fields.serialize_field("label", &self.primary.text)?;
+        fields.serialize_field("related", &self.secondary)?;
+        fields.end()
+    }
+}
+
+/// Everything that was found in one spec and its parents, in the order of the source.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    items: Vec<Diagnostic>,
+    files: Vec<Utf8PathBuf>,
+}
+
+impl Diagnostics {
+    /// These diagnostics of these files (the spec first, then its parents), put in order, each once.
+    pub fn new(mut items: Vec<Diagnostic>, files: Vec<Utf8PathBuf>) -> Self {
+        let rank = |item: &Diagnostic| {
+            files.iter().position(|file| file == item.primary.source.name()).unwrap_or(files.len())
+        };
+        items.sort_by(|left, right| (rank(left), left.key()).cmp(&(rank(right), right.key())));
+        items.dedup_by(|left, right| {
+            left.key() == right.key() && left.primary.source.name() == right.primary.source.name()
+        });
+        Self { items, files }
+    }
+
+    /// Every file that was read or looked for, relative to the workspace root: what to watch.
+    pub fn files(&self) -> &[Utf8PathBuf] {
+        &self.files
+    }
+
+    /// The diagnostics, in the order of the source.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.items.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Whether one of them stops the build.
+    pub fn has_errors(&self) -> bool {
+        self.items.iter().any(|item| item.severity == Severity::Error)
+    }
+
+    /// One more, at the end.
+    pub fn push(&mut self, item: Diagnostic) {
+        self.items.push(item);
+    }
+
+    /// The text for people, one diagnostic after the other.
+    pub fn render(&self, color: bool) -> String {
+        let mut parts: Vec<String> =
+            self.items.iter().take(MOST_RENDERED).map(|item| item.render(color)).collect();
+        if self.items.len() > MOST_RENDERED {
+            parts.push(format!("... and {} more", self.items.len() - MOST_RENDERED));
+        }
+        parts.join("\n\n")
+    }
+}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(item: Diagnostic) -> Self {
+        let files = vec![item.primary.source.name().to_owned()];
+        Self { items: vec![item], files }
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.iter()
+    }
+}
+
+impl Serialize for Diagnostics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.items)
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Diagnostics {}

@@ -1,0 +1,124 @@
+//! Timeouts and limits of evaluations.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A count with an explicit way to say "no limit".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Limit {
+    /// No limit; written `"unlimited"`.
+    #[default]
+    Unlimited,
+    /// At most this many.
+    AtMost(u64),
+}
+
+impl Limit {
+    /// The number, unless there is no limit.
+    pub fn at_most(self) -> Option<u64> {
+        match self {
+            Self::Unlimited => None,
+            Self::AtMost(count) => Some(count),
+        }
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unlimited => serializer.serialize_str("unlimited"),
+            Self::AtMost(count) => serializer.serialize_u64(*count),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Count(u64),
+            Word(Word),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Word {
+            Unlimited,
+        }
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Count(count) => Self::AtMost(count),
+            Written::Word(Word::Unlimited) => Self::Unlimited,
+        })
+    }
+}
+
+impl JsonSchema for Limit {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Limit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A count, or \"unlimited\".",
+            "anyOf": [
+                { "type": "integer", "format": "uint64", "minimum": 0 },
+                { "type": "string", "const": "unlimited" },
+            ],
+        })
+    }
+}
+
+/// Timeouts and limits of evaluations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Seconds that one evaluation may take.
+    pub evaluation_timeout_sec: u64,
+    /// Seconds that one sample may take; in Mode B, one trial with its set-up and verifier.
+    pub sample_timeout_sec: u64,
+    /// Seconds that choosing and scoring the final candidate may take. It must cover the rescoring of the best
+    /// candidates and every attempt at every target.
+    pub finalize_timeout_sec: u64,
+    /// How many samples, or inner trials, run at once.
+    pub concurrency: u64,
+    /// The share of samples, 0 to 1, that may fail for reasons of ours before the whole evaluation counts as failed and
+    /// its budget is given back.
+    pub error_rate_threshold: f64,
+    /// How often a sample that failed for reasons of ours is tried in all.
+    pub infrastructure_max_attempts: u64,
+    /// Seconds to wait before it is tried again.
+    pub infrastructure_retry_delay_sec: u64,
+    /// Mode A: mebibytes of memory for one `run` process and its children.
+    #[schemars(extend("x-taskwright-mode" = "a"))]
+    pub memory_mb: u64,
+    /// Mode A: processes and threads that one `run` may have at once.
+    #[schemars(extend("x-taskwright-mode" = "a"))]
+    pub processes: u64,
+    /// Mode A: mebibytes that one file written by `run` may have.
+    #[schemars(extend("x-taskwright-mode" = "a"))]
+    pub file_size_mb: u64,
+    /// Mode A: mebibytes of output that one `run` may print.
+    #[schemars(extend("x-taskwright-mode" = "a"))]
+    pub output_mb: u64,
+    /// Mebibytes that a candidate's repository may add to the baseline.
+    pub candidate_mb: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            evaluation_timeout_sec: 3600,
+            sample_timeout_sec: 60,
+            finalize_timeout_sec: 7200,
+            concurrency: 2,
+            error_rate_threshold: 0.1,
+            infrastructure_max_attempts: 1,
+            infrastructure_retry_delay_sec: 5,
+            memory_mb: 2048,
+            processes: 64,
+            file_size_mb: 256,
+            output_mb: 16,
+            candidate_mb: 256,
+        }
+    }
+}

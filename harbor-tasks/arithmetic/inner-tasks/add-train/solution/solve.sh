@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "$((17 + 25))" >/app/answer.txt

@@ -1,0 +1,327 @@
+//! `cargo xtask build-tasks`.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use anyhow::bail;
+use camino::Utf8PathBuf;
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskwright_build::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
+
+use crate::exit::{self, Status as Exit};
+use crate::output::{self, GREEN, RED, YELLOW, paint, say};
+use crate::{interrupt, workspace};
+
+/// Build the task directories that the specs in harbor-tasks/ describe.
+#[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[command(
+    after_help = "Examples:\n  cargo xtask build-tasks\n  cargo xtask build-tasks digits --explain\n  \
+                        cargo xtask build-tasks --locked\n  cargo xtask build-tasks arithmetic --set inner_docker=host-socket --out /tmp/tasks"
+)]
+pub struct Arguments {
+    /// Tasks, or folders of specs, to build; all if none is named.
+    names: Vec<String>,
+    /// Refuse a task that is not what taskwright.lock says.
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    locked: bool,
+    /// Build nothing; fail if an output is stale or was edited by hand.
+    #[arg(long, conflicts_with = "dry_run")]
+    check: bool,
+    /// Build tasks that are up to date too.
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    force: bool,
+    /// Say which inputs changed: the file or the field, its old and its new value.
+    #[arg(long)]
+    explain: bool,
+    /// Build nothing; say what would be built.
+    #[arg(long)]
+    dry_run: bool,
+    /// Read every byte of the outputs instead of looking at sizes and times.
+    #[arg(long)]
+    verify: bool,
+    /// How many threads work; as many as there are processors if not given.
+    #[arg(long, short, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    jobs: Option<u64>,
+    /// Where to build to, instead of target/harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    out: Option<Utf8PathBuf>,
+    /// Give a parameter of the specs another value.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Print nothing but the last line.
+    #[arg(long, short)]
+    quiet: bool,
+    /// How to say what was done.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    message_format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines to read.
+    Human,
+    /// One JSON object a line, on standard output.
+    Json,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let mut workspace = workspace::this()?;
+    if let Some(out) = &arguments.out {
+        workspace.out = workspace::from_here(out)?;
+    }
+    let options = Options {
+        names: arguments.names.clone(),
+        intent: if arguments.locked {
+            Intent::Locked
+        } else if arguments.check || arguments.dry_run {
+            Intent::Look
+        } else {
+            Intent::Build
+        },
+        force: arguments.force,
+        verify: arguments.verify,
+        set: parameters(&arguments.set)?,
+        jobs: arguments.jobs.and_then(|jobs| usize::try_from(jobs).ok()),
+    };
+    let stop = interrupt::flag()?;
+    let progress = Progress::new(arguments);
+    let report = build(&workspace, &options, &progress, &stop);
+    progress.bar.finish_and_clear();
+    let report = report?;
+    match arguments.message_format {
+        Format::Human => human(arguments, &report)?,
+        Format::Json => json_lines(arguments, &report)?,
+    }
+    Ok(if report.is_interrupted() {
+        exit::INTERRUPTED
+    } else if report.is_success() || (arguments.dry_run && only_stale(&report)) {
+        exit::SUCCESS
+    } else {
+        exit::FAILURE
+    })
+}
+
+fn parameters(set: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
+    for pair in set {
+        let Some((name, value)) = pair.split_once('=') else {
+            bail!(
+                taskwright_build::BuildError::new(format!("`--set {pair}` gives no value"))
+                    .hint("write `--set name=value`")
+                    .usage()
+            );
+        };
+        if values.insert(name.to_owned(), value.to_owned()).is_some() {
+            bail!(taskwright_build::BuildError::new(format!("`--set {name}` is given twice")).usage());
+        }
+    }
+    Ok(values)
+}
+
+fn only_stale(report: &Report) -> bool {
+    report.errors.is_empty() && report.count(|status| matches!(status, Status::Failed(_))) == 0
+}
+
+/// A progress bar on a terminal; in a pipe the lines of the report are enough.
+struct Progress {
+    bar: ProgressBar,
+    json: bool,
+}
+
+impl Progress {
+    fn new(arguments: &Arguments) -> Self {
+        let json = arguments.message_format == Format::Json;
+        let shown = io::stderr().is_terminal() && !arguments.quiet && !json;
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {msg}") {
+            bar.set_style(style);
+        }
+        Self { bar, json }
+    }
+}
+
+impl Observer for Progress {
+    fn waiting(&self, holder: &str) {
+        let who = if holder.is_empty() { "another process" } else { holder };
+        let words = format!("waiting: {who} is building in this workspace");
+        if self.json {
+            let _ = output::print(&format!("{}\n", json!({"reason": "waiting", "holder": holder})));
+        } else {
+            self.bar.suspend(|| say(&words));
+        }
+    }
+
+    fn planned(&self, tasks: usize) {
+        self.bar.set_length(tasks as u64);
+    }
+
+    fn working(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    fn task(&self, _: &TaskReport) {
+        self.bar.inc(1);
+    }
+}
+
+fn human(arguments: &Arguments, report: &Report) -> io::Result<()> {
+    let color = output::is_colored();
+    if !arguments.quiet {
+        for warning in &report.warnings {
+            say(warning.render(color).trim_end());
+        }
+    }
+    for task in &report.tasks {
+        if let Status::Failed(failure) = &task.status {
+            match failure {
+                Failure::Error(error) if error.is_interrupt() => {}
+                Failure::Spec(diagnostics) => say(diagnostics.render(color).trim_end()),
+                Failure::Error(error) => output::error(&format!("{}: {error}", task.name), error.hint_text()),
+            }
+        }
+        if !arguments.quiet {
+            output::print(&lines(arguments, task))?;
+        }
+    }
+    for error in &report.errors {
+        output::error(&error.to_string(), error.hint_text());
+    }
+    output::print(&format!("{}\n", summary(arguments, report)))
+}
+
+/// The lines about one task.
+fn lines(arguments: &Arguments, task: &TaskReport) -> String {
+    let color = match task.status {
+        Status::Built | Status::UpToDate => GREEN,
+        Status::Stale | Status::Removed => YELLOW,
+        Status::Failed(_) => RED,
+    };
+    let word = match task.status {
+        Status::Stale if arguments.dry_run => "would be built",
+        ref status => status.word(),
+    };
+    let mut text = format!("{} {}\n", paint(&format!("{word:>10}"), color), task.name);
+    let said = arguments.explain || matches!(task.status, Status::Stale);
+    for damage in &task.damage {
+        text.push_str(&format!("{:>10}   output {damage}\n", ""));
+    }
+    if said {
+        for change in &task.changes {
+            text.push_str(&format!("{:>10}   {change}\n", ""));
+        }
+        let changed = !matches!(task.status, Status::UpToDate | Status::Removed | Status::Failed(_));
+        if changed && task.changes.is_empty() && task.damage.is_empty() {
+            let why =
+                if arguments.force { "asked for with --force" } else { "no record of an earlier build" };
+            text.push_str(&format!("{:>10}   {why}\n", ""));
+        }
+    }
+    text
+}
+
+fn summary(arguments: &Arguments, report: &Report) -> String {
+    let counts = counts(report);
+    let words = [
+        (counts.built, "built"),
+        (counts.stale, if arguments.dry_run { "would be built" } else { "stale" }),
+        (counts.removed, "removed"),
+        (counts.up_to_date, "up to date"),
+        (counts.failed, "failed"),
+    ];
+    let words: Vec<_> =
+        words.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let words = if words.is_empty() { "no task".to_owned() } else { words.join(", ") };
+    let ended = if report.is_interrupted() { " (interrupted)" } else { "" };
+    format!("{words} in {}{ended}", duration(report.elapsed))
+}
+
+fn duration(elapsed: Duration) -> String {
+    if elapsed < Duration::from_secs(1) {
+        format!("{:.0} ms", elapsed.as_secs_f64() * 1000.0)
+    } else {
+        format!("{:.1} s", elapsed.as_secs_f64())
+    }
+}
+
+#[derive(Serialize)]
+struct Counts {
+    built: usize,
+    up_to_date: usize,
+    stale: usize,
+    removed: usize,
+    failed: usize,
+}
+
+fn counts(report: &Report) -> Counts {
+    Counts {
+        built: report.count(|status| matches!(status, Status::Built)),
+        up_to_date: report.count(|status| matches!(status, Status::UpToDate)),
+        stale: report.count(|status| matches!(status, Status::Stale)),
+        removed: report.count(|status| matches!(status, Status::Removed)),
+        failed: report.count(|status| matches!(status, Status::Failed(_))),
+    }
+}
+
+fn json_lines(arguments: &Arguments, report: &Report) -> io::Result<()> {
+    if !arguments.quiet {
+        for warning in &report.warnings {
+            output::print(&format!("{}\n", json!({"reason": "warning", "diagnostic": warning})))?;
+        }
+        for task in &report.tasks {
+            output::print(&format!("{}\n", task_object(task)))?;
+        }
+    }
+    for error in &report.errors {
+        let object = json!({"reason": "error", "message": error.to_string(), "hint": error.hint_text()});
+        output::print(&format!("{object}\n"))?;
+    }
+    let object = json!({
+        "reason": "summary",
+        "success": report.is_success(),
+        "interrupted": report.is_interrupted(),
+        "tasks": counts(report),
+        "seconds": report.elapsed.as_secs_f64(),
+    });
+    output::print(&format!("{object}\n"))
+}
+
+fn task_object(task: &TaskReport) -> Value {
+    let mut object = json!({
+        "reason": "task",
+        "name": task.name,
+        "status": task.status.word().replace(' ', "_"),
+        "changes": task.changes,
+        "damage": task.damage,
+    });
+    if let Status::Failed(failure) = &task.status {
+        object["diagnostics"] = match failure {
+            Failure::Spec(diagnostics) => json!(diagnostics),
+            Failure::Error(error) => {
+                json!([{"severity": "error", "message": error.to_string(), "hint": error.hint_text()}])
+            }
+        };
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_name_and_value() {
+        assert_eq!(parameters(&["a=b=c".to_owned()]).unwrap()["a"], "b=c");
+        for wrong in [&["a"][..], &["a=1", "a=2"]] {
+            let wrong: Vec<_> = wrong.iter().map(|&pair| pair.to_owned()).collect();
+            let error = parameters(&wrong).unwrap_err();
+            assert!(error.downcast_ref::<taskwright_build::BuildError>().unwrap().is_usage());
+        }
+    }
+}

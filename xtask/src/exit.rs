@@ -1,0 +1,64 @@
+//! Exit statuses, in one place, and how an error becomes one.
+
+use std::process::ExitCode;
+
+use taskwright_build::BuildError;
+
+use crate::output;
+
+/// Everything went well.
+pub const SUCCESS: Status = Status(0);
+/// Something could not be built, or is not as it should be.
+pub const FAILURE: Status = Status(1);
+/// The command was called wrongly.
+pub const USAGE: Status = Status(2);
+/// The command was asked to stop.
+pub const INTERRUPTED: Status = Status(130);
+
+/// The end of every help text.
+pub const HELP: &str = "Exit status: 0 all went well, 1 something failed or is not as it should be, \
+                        2 the command was called wrongly, 130 interrupted.";
+
+/// An exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(u8);
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(status.0)
+    }
+}
+
+/// The exit status of a command's result; an error is printed.
+pub fn code(result: anyhow::Result<Status>) -> ExitCode {
+    let error = match result {
+        Ok(status) => return status.into(),
+        Err(error) => error,
+    };
+    // A pipe that nobody reads any more (`| head`) is no mistake of anybody's.
+    let broken = |cause: &(dyn std::error::Error + 'static)| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(broken) {
+        return SUCCESS.into();
+    }
+    match error.downcast_ref::<BuildError>() {
+        Some(build) => {
+            output::error(&build.to_string(), build.hint_text());
+            if build.is_usage() {
+                USAGE
+            } else if build.is_interrupt() {
+                INTERRUPTED
+            } else {
+                FAILURE
+            }
+            .into()
+        }
+        None => {
+            output::error(&format!("{error:#}"), None);
+            FAILURE.into()
+        }
+    }
+}
