@@ -18,7 +18,6 @@ use crate::{interrupt, workspace};
 
 /// Build the task directories that the specs in harbor-tasks/ describe.
 #[derive(clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[command(
     after_help = "Examples:\n  cargo xtask build-tasks\n  cargo xtask build-tasks digits --explain\n  \
                         cargo xtask build-tasks --locked\n  cargo xtask build-tasks arithmetic --set inner_docker=host-socket --out /tmp/tasks"

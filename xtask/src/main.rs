@@ -1,9 +1,15 @@
 //! `cargo xtask`: the command line of Taskwright. It parses arguments and prints; what it does is in the crates.
 
+mod bench;
 mod build_tasks;
+mod clean;
+mod completions;
+mod doctor;
 mod exit;
 mod interrupt;
+mod new;
 mod output;
+mod schema;
 mod workspace;
 
 use std::process::ExitCode;
@@ -22,6 +28,20 @@ struct Arguments {
 enum Command {
     /// Build the task directories that the specs in harbor-tasks/ describe.
     BuildTasks(build_tasks::Arguments),
+    /// Make the folder of a new spec, with an example that builds at once.
+    New(new::Arguments),
+    /// Say what this machine lacks for building, baking and running tasks, and how to get it.
+    Doctor(doctor::Arguments),
+    /// Remove the built tasks, the store, or what the store holds without need.
+    Clean(clean::Arguments),
+    /// Print the JSON Schema of spec.toml, which editors complete and check specs with.
+    Schema(schema::SchemaArguments),
+    /// Write the generated pages of docs/, or check that they are current.
+    Reference(schema::ReferenceArguments),
+    /// Print the completions for a shell.
+    Completions(completions::Arguments),
+    /// Measure how fast this is, beside what it is held against.
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +54,13 @@ fn main() -> ExitCode {
     };
     let result = match arguments.command {
         Command::BuildTasks(arguments) => build_tasks::run(&arguments),
+        Command::New(arguments) => new::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Clean(arguments) => clean::run(&arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
+        Command::Reference(arguments) => schema::reference(&arguments),
+        Command::Completions(arguments) => completions::run::<Arguments>(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     exit::code(result)
 }

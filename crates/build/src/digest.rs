@@ -4,14 +4,15 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 /// How much is read from a file at once. Large enough that hashing, not system calls, takes the time.
 const BUFFER: usize = 128 * 1024;
 
 /// A SHA-256 digest. Its text is `sha256:` and 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
@@ -47,13 +48,7 @@ impl Digest {
 
     /// The 64 hexadecimal digits alone.
     pub fn hex(&self) -> String {
-        let mut text = String::with_capacity(64);
-        for byte in self.0 {
-            for nibble in [byte >> 4, byte & 15] {
-                text.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));
-            }
-        }
-        text
+        hex(&self.0)
     }
 
     /// The first twelve hexadecimal digits: enough to tell two digests apart in a message.
@@ -93,6 +88,38 @@ impl FromStr for Digest {
             *byte = u8::from_str_radix(pair, 16).map_err(|_| ())?;
         }
         Ok(Self(bytes))
+    }
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));
+        }
+    }
+    text
+}
+
+/// Text where people may read it, 32 bytes elsewhere.
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return <[u8; 32]>::deserialize(deserializer).map(Self);
+        }
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(|()| D::Error::custom("a digest is `sha256:` and 64 hexadecimal digits"))
     }
 }
 

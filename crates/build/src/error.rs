@@ -114,3 +114,14 @@ fn describe(error: &io::Error) -> String {
 pub fn failed<'a>(doing: &'a str, path: &'a Utf8Path) -> impl FnOnce(io::Error) -> BuildError + 'a {
     move |error| BuildError::io(doing, path, &error)
 }
+
+/// The name that was most likely meant, if one is near.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        // Enough to find a typing mistake in; looking through millions of sample ids would take longer than the build.
+        .take(10_000)
+        .map(|other| (strsim::damerau_levenshtein(name, other), other))
+        .min()
+        .filter(|(distance, _)| *distance <= name.chars().count() / 3 + 1)
+        .map(|(_, other)| other)
+}

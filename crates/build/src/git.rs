@@ -1,13 +1,17 @@
 //! Git, asked through its command line: what a revision is, whether files differ from it, and its files as an archive.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
-use crate::digest::Digest;
 use crate::error::{BuildError, Result, failed};
+
+/// How often a request to stop is listened for while git works.
+const LISTEN: Duration = Duration::from_millis(20);
 
 /// A git repository: a work tree or a bare one.
 #[derive(Debug, Clone)]
@@ -24,73 +28,73 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// The repository that holds a folder.
-    pub fn containing(folder: &Utf8Path) -> Result<Self> {
-        let asked = git(
-            folder,
-            &[
-                "rev-parse",
-                "--is-bare-repository",
-                "--absolute-git-dir",
-                "--git-common-dir",
-                "--show-object-format",
-            ],
-        )
-        .map_err(|error| match error.is_interrupt() {
-            true => error,
-            false if error.to_string().contains("not a git repository") => {
-                BuildError::new(format!("`{folder}` is not in a git repository"))
-                    .hint("run `git init`, add the files and commit them: a baseline is a revision")
-            }
-            false => error,
-        })?;
+    /// The repository that holds a folder; none if none does.
+    pub fn containing(folder: &Utf8Path) -> Result<Option<Self>> {
+        const ASKED: [&str; 5] = [
+            "rev-parse",
+            "--is-bare-repository",
+            "--absolute-git-dir",
+            "--git-common-dir",
+            "--show-object-format",
+        ];
+        // A bare repository has no work tree to show and refuses the question as a whole.
+        let asked =
+            git(folder, &[&ASKED[..], &["--show-toplevel"]].concat()).or_else(|_| git(folder, &ASKED));
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) if error.to_string().contains("not a git repository") => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let mut lines = asked.lines();
         let mut next = || lines.next().unwrap_or_default().to_owned();
         let bare = next() == "true";
         let git_dir = Utf8PathBuf::from(next());
         let common_dir = folder.join(next());
         let format = next();
-        let work_tree = match bare {
-            true => None,
-            false => Some(Utf8PathBuf::from(
-                git(folder, &["rev-parse", "--show-toplevel"])?.trim_end_matches('\n'),
-            )),
-        };
-        Ok(Self { folder: folder.to_owned(), work_tree, git_dir, common_dir, format })
+        let top = next();
+        let work_tree = (!bare && !top.is_empty()).then(|| Utf8PathBuf::from(top));
+        Ok(Some(Self { folder: folder.to_owned(), work_tree, git_dir, common_dir, format }))
     }
 
-    /// The identifier of the tree at a path (from the repository's root; empty for the root itself) in a revision.
-    pub fn tree(&self, rev: &str, path: &Utf8Path) -> Result<String> {
+    /// The identifier of the commit that a revision is; none if git knows no such revision.
+    pub fn commit(&self, rev: &str) -> Result<Option<String>> {
         if rev.starts_with('-') || rev.contains([':', '\n']) {
             return Err(BuildError::new(format!("`{rev}` is not a revision"))
                 .hint("name a commit, a tag or a branch"));
         }
-        let commit = self.resolve(&format!("{rev}^{{commit}}"), || {
-            BuildError::new(format!("git knows no revision `{rev}` in `{}`", self.folder))
-                .hint("commit first, fetch it, or correct `baseline.rev`")
-        })?;
-        let tree =
-            if path.as_str().is_empty() { format!("{commit}^{{tree}}") } else { format!("{commit}:{path}") };
-        let missing = || {
-            BuildError::new(format!(
-                "revision `{rev}` ({}) has no folder `{path}`",
-                &commit[..commit.len().min(12)]
-            ))
-            .hint("commit the folder, or correct `baseline.path`")
-        };
-        let id = self.resolve(&tree, missing)?;
-        match git(&self.folder, &["cat-file", "-t", &id])?.trim_end() {
-            "tree" => Ok(id),
-            _ => Err(BuildError::new(format!("`{path}` is not a folder in revision `{rev}`"))),
+        let object = format!("{rev}^{{commit}}");
+        // Quiet: a revision that is not there is said by the status alone.
+        match git(&self.folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &object]) {
+            Ok(id) => Ok(Some(id.trim_end().to_owned())),
+            Err(_) => Ok(None),
         }
     }
 
-    fn resolve(&self, object: &str, missing: impl FnOnce() -> BuildError) -> Result<String> {
-        match git(&self.folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", object]) {
-            Ok(id) => Ok(id.trim_end().to_owned()),
-            Err(error) if error.is_interrupt() => Err(error),
-            Err(_) => Err(missing()),
+    /// What stands at paths (from the repository's root; empty for the root itself) in a commit or a tree, by path: the kind of
+    /// object, `tree` or `blob`, and its identifier. What is not there is left out.
+    pub fn objects(
+        &self,
+        commit: &str,
+        paths: &[&Utf8Path],
+    ) -> Result<BTreeMap<Utf8PathBuf, (String, String)>> {
+        let mut found = BTreeMap::new();
+        if paths.iter().any(|path| path.as_str().is_empty()) {
+            let tree = format!("{commit}^{{tree}}");
+            let id = git(&self.folder, &["rev-parse", "--verify", "--end-of-options", &tree])?;
+            found.insert(Utf8PathBuf::new(), ("tree".to_owned(), id.trim_end().to_owned()));
         }
+        let mut arguments = vec!["ls-tree", "-z", "--full-tree", commit, "--"];
+        arguments.extend(paths.iter().map(|path| path.as_str()).filter(|path| !path.is_empty()));
+        if arguments.len() > 5 {
+            for line in git(&self.folder, &arguments)?.split('\0') {
+                let Some((facts, path)) = line.split_once('\t') else { continue };
+                let mut facts = facts.split(' ').skip(1);
+                if let (Some(kind), Some(id)) = (facts.next(), facts.next()) {
+                    found.insert(path.into(), (kind.to_owned(), id.to_owned()));
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The full name of the reference that a revision is, such as `refs/heads/main`; none if it is something else.
@@ -103,22 +107,21 @@ impl Repository {
     }
 
     /// The files below paths of the work tree that differ from `HEAD`, as lines such as ` M src/main.py`.
-    pub fn changes(&self, path: &Utf8Path) -> Result<Vec<String>> {
-        let path = if path.as_str().is_empty() { "." } else { path.as_str() };
+    pub fn changes(&self, paths: &[&Utf8Path]) -> Result<Vec<String>> {
         let top = self.work_tree.as_deref().unwrap_or(&self.folder);
-        let literal = format!(":(top,literal){path}");
-        let listed = git(
-            top,
-            &["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", &literal],
-        )?;
+        let literal: Vec<_> = paths.iter().map(|path| pathspec(path)).collect();
+        let mut arguments =
+            vec!["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--"];
+        arguments.extend(literal.iter().map(String::as_str));
+        // These lines are only shown and compared by their beginning: a name that is not UTF-8 concerns nobody else.
+        let listed = String::from_utf8_lossy(&git_bytes(top, &arguments)?).into_owned();
         Ok(listed.split('\0').filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
     /// The files of the work tree below a path, committed or not, less what the repository itself says to ignore.
     pub fn work_tree_files(&self, path: &Utf8Path) -> Result<Vec<Utf8PathBuf>> {
         let top = self.work_tree.as_deref().unwrap_or(&self.folder);
-        let path = if path.as_str().is_empty() { "." } else { path.as_str() };
-        let literal = format!(":(top,literal){path}");
+        let literal = pathspec(path);
         let listed = git(
             top,
             &[
@@ -141,16 +144,6 @@ impl Repository {
         Ok(files)
     }
 
-    /// Every file of a tree as `(mode, path)`.
-    pub fn list(&self, tree: &str) -> Result<Vec<(String, String)>> {
-        let listed = git(&self.folder, &["ls-tree", "-r", "-z", "--full-tree", tree])?;
-        let members = listed.split('\0').filter(|line| !line.is_empty()).filter_map(|line| {
-            let (facts, path) = line.split_once('\t')?;
-            Some((facts.split(' ').next()?.to_owned(), path.to_owned()))
-        });
-        Ok(members.collect())
-    }
-
     /// Streams the archive of a tree to `read`, and checks that git ended well.
     ///
     /// Git runs on an empty repository that merely borrows the objects, so that neither a configuration nor an
@@ -164,28 +157,46 @@ impl Repository {
     ) -> Result<T> {
         let room = self.cleanroom(cleanroom)?;
         let errors = room.join(format!("errors-{tree}-{:?}", std::thread::current().id()));
-        let handle = duct::cmd!("git", "archive", "--format=tar", tree)
+        let mut command =
+            duct::cmd!("git", "-c", "core.attributesFile=/dev/null", "archive", "--format=tar", tree);
+        for name in variables() {
+            command = command.env_remove(name);
+        }
+        let handle = command
             .env("GIT_DIR", &room)
             .env("GIT_OBJECT_DIRECTORY", self.common_dir.join("objects"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_ATTR_NOSYSTEM", "1")
             .env("LC_ALL", "C")
-            .env_remove("GIT_CONFIG_COUNT")
-            .env_remove("GIT_CONFIG_PARAMETERS")
             .dir(&self.folder)
             .stdin_null()
             .stderr_path(&errors)
             .unchecked()
             .reader()
             .map_err(|error| git_missing(&error))?;
-        let mut reader = Interruptible { inner: &handle, stop };
-        let result = read(&mut reader);
-        if result.is_err() {
-            // Git may be blocked on a pipe that nobody reads any more.
-            let _ = handle.kill();
-        }
-        let status = drain(&handle);
+        let done = AtomicBool::new(false);
+        let (result, status) = std::thread::scope(|scope| {
+            // Reading may wait for git as long as git likes: being asked to stop ends git, and with it the waiting.
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    if stop.load(Ordering::Relaxed) {
+                        let _ = handle.kill();
+                        return;
+                    }
+                    std::thread::sleep(LISTEN);
+                }
+            });
+            let mut reader = &handle;
+            let result = read(&mut reader);
+            if result.is_err() {
+                // Git may be blocked on a pipe that nobody reads any more.
+                let _ = handle.kill();
+            }
+            let status = drain(&handle);
+            done.store(true, Ordering::Relaxed);
+            (result, status)
+        });
         let words = std::fs::read_to_string(&errors).unwrap_or_default();
         let _ = std::fs::remove_file(&errors);
         if stop.load(Ordering::Relaxed) {
@@ -230,11 +241,12 @@ impl Repository {
         }
         Ok(room)
     }
+}
 
-    /// A name for what the repository's state is at the moment, as far as files show it.
-    pub fn identity(&self) -> String {
-        Digest::of(self.common_dir.as_str().as_bytes()).short()
-    }
+/// A path from the repository's root as git takes it, whatever characters it holds.
+fn pathspec(path: &Utf8Path) -> String {
+    let path = if path.as_str().is_empty() { "." } else { path.as_str() };
+    format!(":(top,literal){path}")
 }
 
 /// Waits for a process to end and returns its status; none if it was killed.
@@ -245,19 +257,11 @@ fn drain(handle: &duct::ReaderHandle) -> Option<std::process::ExitStatus> {
     handle.try_wait().ok().flatten().map(|output| output.status)
 }
 
-/// A reader that ends with an error as soon as the build is asked to stop.
-struct Interruptible<'a> {
-    inner: &'a duct::ReaderHandle,
-    stop: &'a AtomicBool,
-}
-
-impl Read for Interruptible<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(std::io::Error::other("interrupted"));
-        }
-        self.inner.read(buffer)
-    }
+/// Variables that a hook of git, or a user, may have set, and that would make git look elsewhere or see otherwise.
+fn variables() -> impl Iterator<Item = String> {
+    std::env::vars_os()
+        .filter_map(|(name, _)| name.into_string().ok())
+        .filter(|name| name.starts_with("GIT_") && !["GIT_EXEC_PATH", "GIT_TRACE"].contains(&name.as_str()))
 }
 
 /// Runs a short git command and returns what it prints.
@@ -265,15 +269,26 @@ impl Read for Interruptible<'_> {
 /// The user's own configuration holds here: it decides what counts as a changed file to them, and which repositories
 /// they trust. Only words and locks are pinned.
 fn git(folder: &Utf8Path, arguments: &[&str]) -> Result<String> {
+    String::from_utf8(git_bytes(folder, arguments)?).map_err(|_| {
+        BuildError::new(format!("`{folder}` holds file names that are not UTF-8")).hint("rename them")
+    })
+}
+
+/// The same with what git prints as it is.
+fn git_bytes(folder: &Utf8Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let shell = Shell::new().map_err(|error| BuildError::new(format!("starting a shell: {error}")))?;
     shell.change_dir(folder);
-    let output = cmd!(shell, "git {arguments...}")
+    let mut command = cmd!(shell, "git {arguments...}");
+    // What a configuration says is kept, also where it comes by the environment: it may be what makes git trust the
+    // repository. Everything else would only make it look elsewhere.
+    for name in variables().filter(|name| !name.starts_with("GIT_CONFIG_")) {
+        command = command.env_remove(name);
+    }
+    let output = command
         .env("LC_ALL", "C")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
         // `git status` must not rewrite the index: a build changes nothing but its own outputs.
         .env("GIT_OPTIONAL_LOCKS", "0")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
         .quiet()
         .ignore_status()
         .output();
@@ -289,9 +304,7 @@ fn git(folder: &Utf8Path, arguments: &[&str]) -> Result<String> {
         let words = String::from_utf8_lossy(&output.stderr);
         return Err(BuildError::new(format!("git failed in `{folder}`: {}", words.trim())));
     }
-    String::from_utf8(output.stdout).map_err(|_| {
-        BuildError::new(format!("`{folder}` holds file names that are not UTF-8")).hint("rename them")
-    })
+    Ok(output.stdout)
 }
 
 fn git_missing(error: &std::io::Error) -> BuildError {

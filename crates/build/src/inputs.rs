@@ -1,11 +1,14 @@
 //! Inputs: the files a step read, remembered so that the next build can tell by `lstat` alone that nothing changed.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -39,13 +42,18 @@ enum Input {
 impl Group {
     /// Whether everything is as it was, by looking and not by reading.
     pub fn is_unchanged(&self, root: &Utf8Path) -> bool {
-        let is_still = |path: &Utf8Path, stat: &Stat| {
-            fs::symlink_metadata(root.join(path)).is_ok_and(|now| stat.is_still(&Stat::of(&now)))
-        };
+        open_folder(&root.join(".")).is_ok_and(|root| self.is_unchanged_below(&root))
+    }
+
+    /// The same, from the root's descriptor: looking up many paths from there is cheaper.
+    pub fn is_unchanged_below(&self, root: &OwnedFd) -> bool {
+        let look = |path: &Utf8Path| rustix::fs::statat(root, path.as_std_path(), AtFlags::SYMLINK_NOFOLLOW);
+        let is_still =
+            |path: &Utf8Path, stat: &Stat| look(path).is_ok_and(|now| stat.is_still(&Stat::from(&now)));
         !self.volatile
             && self.inputs.iter().all(|input| match input {
                 Input::File { path, stat, .. } | Input::Stamp { path, stat } => is_still(path, stat),
-                Input::Absent { path } => fs::symlink_metadata(root.join(path)).is_err(),
+                Input::Absent { path } => look(path).is_err(),
             })
     }
 
@@ -73,17 +81,25 @@ impl Group {
     }
 }
 
-/// The digests of files as they were last seen.
-#[derive(Default)]
-pub struct StatCache {
-    files: HashMap<Utf8PathBuf, (Stat, Digest)>,
+/// A folder's descriptor, good for looking up what is in it.
+pub fn open_folder(path: &Utf8Path) -> Result<OwnedFd> {
+    // Not through a link: an output that became one is not what was written.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(path.as_std_path(), flags, Mode::empty())
+        .map_err(|error| BuildError::io("opening", path, &error.into()))
 }
 
-impl StatCache {
+/// The digests of files as they were last seen.
+#[derive(Default)]
+pub struct StatCache<'a> {
+    files: HashMap<&'a Utf8Path, (Stat, Digest)>,
+}
+
+impl<'a> StatCache<'a> {
     /// The cache that some groups amount to.
-    pub fn new<'a>(groups: impl IntoIterator<Item = &'a Group>) -> Self {
+    pub fn new(groups: impl IntoIterator<Item = &'a Group>) -> Self {
         let files = groups.into_iter().flat_map(|group| &group.inputs).filter_map(|input| match input {
-            Input::File { path, stat, digest } => Some((path.clone(), (*stat, *digest))),
+            Input::File { path, stat, digest } => Some((path.as_path(), (*stat, *digest))),
             Input::Stamp { .. } | Input::Absent { .. } => None,
         });
         Self { files: files.collect() }
@@ -93,7 +109,7 @@ impl StatCache {
 /// Reads inputs and remembers what was read.
 pub struct Recorder<'a> {
     root: &'a Utf8Path,
-    cache: &'a StatCache,
+    cache: &'a StatCache<'a>,
     group: Group,
 }
 
@@ -106,11 +122,13 @@ pub enum Kind {
     Folder,
     /// A symbolic link.
     Symlink,
+    /// A device, a socket or a pipe.
+    Other,
 }
 
 impl<'a> Recorder<'a> {
     /// A recorder of what is read below a workspace root.
-    pub fn new(root: &'a Utf8Path, cache: &'a StatCache) -> Self {
+    pub fn new(root: &'a Utf8Path, cache: &'a StatCache<'a>) -> Self {
         Self { root, cache, group: Group::default() }
     }
 
@@ -134,11 +152,39 @@ impl<'a> Recorder<'a> {
         self.group.extend(group);
     }
 
-    /// What stands at a path, or nothing; both are remembered.
+    /// Where a path leads if it is a symbolic link, which is remembered as well; else the path itself.
+    fn resolve(&mut self, path: &Utf8Path) -> Result<Utf8PathBuf> {
+        let full = self.root.join(path);
+        let is_link = fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_symlink());
+        // Outside of the workspace only git's own files are read.
+        if !is_link || path.is_absolute() {
+            return Ok(path.to_owned());
+        }
+        self.link(path)?;
+        let real = full.canonicalize_utf8().map_err(|error| missing(path, &error))?;
+        let root = self.root.canonicalize_utf8().map_err(failed("resolving", self.root))?;
+        real.strip_prefix(root).map(Utf8Path::to_owned).map_err(|_| {
+            BuildError::new(format!("`{path}` is a symbolic link that leads out of the workspace"))
+                .hint("copy what it leads to into the workspace: a clone elsewhere would not have it")
+        })
+    }
+
+    /// What stands at a path, a symbolic link counting as what it leads to; nothing is remembered if something is there.
+    pub fn kind_behind(&mut self, path: &Utf8Path) -> Result<Option<Kind>> {
+        match self.kind(path)? {
+            Some(Kind::Symlink) => {
+                let real = self.resolve(path)?;
+                self.kind(&real)
+            }
+            kind => Ok(kind),
+        }
+    }
+
+    /// What stands at a path, or nothing; the latter is remembered.
     pub fn kind(&mut self, path: &Utf8Path) -> Result<Option<Kind>> {
         let full = self.root.join(path);
         match fs::symlink_metadata(&full) {
-            Ok(metadata) => kind_of(&full, &metadata).map(Some),
+            Ok(metadata) => Ok(Some(kind_of(&metadata))),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -154,6 +200,7 @@ impl<'a> Recorder<'a> {
 
     /// The digest of a file, read only if it may have changed.
     pub fn digest(&mut self, path: &Utf8Path) -> Result<Blob> {
+        let path = &self.resolve(path)?;
         if let Some(blob) = self.known(path)? {
             return Ok(blob);
         }
@@ -202,9 +249,16 @@ impl<'a> Recorder<'a> {
         mut read: impl FnMut(&mut File) -> Result<T>,
         blob: impl Fn(&T) -> Blob,
     ) -> Result<T> {
-        let full = self.root.join(path);
+        let real = self.resolve(path)?;
+        let full = self.root.join(&real);
         for _ in 0..READS {
-            let mut file = File::open(&full).map_err(|error| missing(path, &error))?;
+            // Not blocking: a pipe in the place of a file would wait for somebody who writes to it.
+            let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+            let mut file = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags)
+                .open(&full)
+                .map_err(|error| missing(path, &error))?;
             let now = SystemTime::now();
             let before = file.metadata().map_err(failed("looking at", path))?;
             if !before.is_file() {
@@ -215,11 +269,7 @@ impl<'a> Recorder<'a> {
             let stat = Stat::of(&before);
             if stat == Stat::of(&after) {
                 let digest = blob(&result).digest;
-                self.group.inputs.push(Input::File {
-                    path: path.to_owned(),
-                    stat: stat.settled(now),
-                    digest,
-                });
+                self.group.inputs.push(Input::File { path: real, stat: stat.settled(now), digest });
                 return Ok(result);
             }
         }
@@ -239,6 +289,7 @@ impl<'a> Recorder<'a> {
 
     /// The names in a folder, sorted by their bytes.
     pub fn folder(&mut self, path: &Utf8Path) -> Result<Vec<(String, Kind)>> {
+        let path = &self.resolve(path)?;
         let full = self.root.join(path);
         let now = SystemTime::now();
         let metadata = fs::metadata(&full).map_err(|error| missing(path, &error))?;
@@ -255,9 +306,8 @@ impl<'a> Recorder<'a> {
                 ))
                 .hint("rename it")
             })?;
-            let child = path.join(&name);
-            let metadata = entry.metadata().map_err(failed("looking at", &child))?;
-            names.push((name, kind_of(&child, &metadata)?));
+            let metadata = entry.metadata().map_err(failed("looking at", path))?;
+            names.push((name, kind_of(&metadata)));
         }
         self.group
             .inputs
@@ -269,8 +319,9 @@ impl<'a> Recorder<'a> {
     /// A file, or all files below a folder, as a tree. Large ones go into the store.
     pub fn tree(&mut self, path: &Utf8Path, store: &Store) -> Result<Tree> {
         let mut tree = Tree::default();
-        match self.kind(path)? {
+        match self.kind_behind(path)? {
             None => return Err(BuildError::new(format!("`{path}` does not exist"))),
+            Some(Kind::Other) => return Err(not_buildable(path)),
             Some(Kind::Folder) => self.descend(path, "", store, &mut tree)?,
             Some(_) => {
                 let name = path.file_name().unwrap_or("file").to_owned();
@@ -298,6 +349,7 @@ impl<'a> Recorder<'a> {
                     })?;
                     tree.insert(member, Entry::Symlink { target });
                 }
+                Kind::Other => return Err(not_buildable(&path)),
                 Kind::File => {
                     let entry = self.entry(&path, store)?;
                     tree.insert(member, entry);
@@ -309,6 +361,7 @@ impl<'a> Recorder<'a> {
 
     /// A file as an entry of a tree.
     pub fn entry(&mut self, path: &Utf8Path, store: &Store) -> Result<Entry> {
+        let path = &self.resolve(path)?;
         let full = self.root.join(path);
         let metadata = fs::metadata(&full).map_err(|error| missing(path, &error))?;
         let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0;
@@ -331,18 +384,22 @@ fn is_litter(member: &str) -> bool {
     taskwright_harbor::names::is_ignored_by_default(member)
 }
 
-fn kind_of(path: &Utf8Path, metadata: &fs::Metadata) -> Result<Kind> {
+fn kind_of(metadata: &fs::Metadata) -> Kind {
     let kind = metadata.file_type();
     if kind.is_dir() {
-        Ok(Kind::Folder)
+        Kind::Folder
     } else if kind.is_file() {
-        Ok(Kind::File)
+        Kind::File
     } else if kind.is_symlink() {
-        Ok(Kind::Symlink)
+        Kind::Symlink
     } else {
-        Err(BuildError::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
-            .hint("remove it: devices, sockets and pipes cannot be built into a task"))
+        Kind::Other
     }
+}
+
+fn not_buildable(path: &Utf8Path) -> BuildError {
+    BuildError::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
+        .hint("remove it: devices, sockets and pipes cannot be built into a task")
 }
 
 fn missing(path: &Utf8Path, error: &std::io::Error) -> BuildError {

@@ -86,10 +86,16 @@ pub struct Change {
 
 impl fmt::Display for Change {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |value: &String| match value.parse::<Digest>() {
-            Ok(digest) => digest.short(),
-            Err(()) if value.chars().count() > 60 => value.chars().take(57).chain("...".chars()).collect(),
-            Err(()) => value.clone(),
+        let digest = |value: &str| value.parse::<Digest>().map(|digest| digest.short());
+        let show = |value: &String| match (digest(value), value.split_once(' ')) {
+            (Ok(digest), _) => digest,
+            (Err(()), Some((first, rest))) if digest(first).is_ok() => {
+                format!("{} {rest}", digest(first).unwrap_or_default())
+            }
+            (Err(()), _) if value.chars().count() > 60 => {
+                value.chars().take(57).chain("...".chars()).collect()
+            }
+            (Err(()), _) => value.clone(),
         };
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => write!(formatter, "{}: {} -> {}", self.label, show(old), show(new)),

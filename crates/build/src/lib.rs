@@ -13,9 +13,12 @@
 //! # Ok::<(), taskwright_build::BuildError>(())
 //! ```
 
+pub mod clean;
 pub mod digest;
+pub mod doctor;
 mod engine;
 pub mod error;
+pub mod gc;
 pub mod git;
 pub mod inputs;
 pub mod key;
@@ -24,6 +27,7 @@ pub mod observe;
 pub mod publish;
 pub mod render;
 pub mod report;
+pub mod scaffold;
 pub mod stat;
 pub mod state;
 pub mod steps;

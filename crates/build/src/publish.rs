@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, RenameFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -22,17 +22,23 @@ use crate::tree::{Content, Entry, LARGE, Tree};
 const ASIDE: &str = ".old";
 
 /// What was written for one task.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Outputs {
+pub type Outputs = OutputsOf<String>;
+
+/// The same, borrowed from where it is encoded.
+pub type OutputsView<'a> = OutputsOf<&'a str>;
+
+/// What was written for one task, with paths held one way or the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputsOf<Path> {
     /// The digest of the whole tree.
     pub tree: Option<Digest>,
-    folders: Vec<(String, Stat)>,
-    files: Vec<Output>,
+    folders: Vec<(Path, Stat)>,
+    files: Vec<Output<Path>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Output {
-    path: String,
+struct Output<Path> {
+    path: Path,
     stat: Stat,
     digest: Digest,
     kind: Kind,
@@ -48,35 +54,49 @@ enum Kind {
     Symlink,
 }
 
-impl Outputs {
+impl<Path: AsRef<str>> OutputsOf<Path> {
     /// Whether everything looks as it was written, by looking and not by reading.
     pub fn is_untouched(&self, folder: &Utf8Path) -> bool {
-        let Ok(root) = rustix::fs::open(
-            folder.as_std_path(),
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        ) else {
-            return false;
-        };
+        let Ok(root) = crate::inputs::open_folder(folder) else { return false };
         let stat = |path: &str| {
             let path = if path.is_empty() { "." } else { path };
             rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Stat::from(&stat))
         };
-        self.folders.iter().all(|(path, was)| stat(path).is_some_and(|now| was.is_still(&now)))
+        self.folders.iter().all(|(path, was)| stat(path.as_ref()).is_some_and(|now| was.is_still(&now)))
             && self.files.iter().all(|file| {
-                stat(&file.path).is_some_and(|now| match file.kind {
+                stat(file.path.as_ref()).is_some_and(|now| match file.kind {
                     Kind::Linked | Kind::LinkedExecutable => file.stat.is_still_linked(&now),
                     Kind::Plain | Kind::Executable | Kind::Symlink => file.stat.is_still(&now),
                 })
             })
+    }
+}
+
+impl Outputs {
+    fn of(tree: &Tree) -> Self {
+        Self { tree: Some(tree.digest()), folders: Vec::new(), files: Vec::new() }
     }
 
     /// Reads every byte and says what is not as it was written; nothing if all is.
     pub fn damage(&self, folder: &Utf8Path) -> Vec<String> {
         let mut damage = Vec::new();
         let mut expected: BTreeSet<String> = self.folders.iter().map(|(path, _)| path.clone()).collect();
-        if !folder.is_dir() {
-            return vec![format!("`{folder}` is missing")];
+        for (path, was) in &self.folders {
+            let shown = if path.is_empty() { "the task's folder".to_owned() } else { format!("`{path}`") };
+            match fs::symlink_metadata(below(folder, path)) {
+                Ok(metadata) if metadata.is_dir() => {
+                    if Stat::of(&metadata).mode() != was.mode() {
+                        damage.push(format!("{shown} had its permissions changed"));
+                    }
+                }
+                Ok(_) => damage.push(format!("{shown} is no folder any more")),
+                Err(_) => damage.push(format!("{shown} is missing")),
+            }
+        }
+        if damage.first().is_some_and(|what| what.starts_with("the task's folder is")) {
+            // Behind a link stands something else, and nothing below a folder that is not there is news.
+            damage.truncate(1);
+            return damage;
         }
         for file in &self.files {
             expected.insert(file.path.clone());
@@ -106,7 +126,7 @@ impl Outputs {
     /// The same outputs with what the file system says of them now, after their content was found to be right.
     pub fn looked_at_again(&self, folder: &Utf8Path) -> Result<Self> {
         let now = |path: &str| {
-            let full = folder.join(path);
+            let full = below(folder, path);
             fs::symlink_metadata(&full)
                 .map(|metadata| Stat::of(&metadata))
                 .map_err(failed("looking at", &full))
@@ -127,6 +147,11 @@ impl Outputs {
         self.folders.iter_mut().for_each(|(_, stat)| *stat = stat.settled(now));
         self.files.iter_mut().for_each(|file| file.stat = file.stat.settled(now));
         self
+    }
+
+    /// The content of every file that may be a link into the store.
+    pub fn linked(&self) -> impl Iterator<Item = Digest> {
+        self.files.iter().filter(|file| file.stat.size() >= LARGE).map(|file| file.digest)
     }
 
     /// How many files there are.
@@ -170,13 +195,15 @@ pub struct Staged {
 }
 
 impl<'a> Publisher<'a> {
-    /// A publisher into a folder, which is made if need be. What a killed build left beside outputs is put back or
-    /// swept first.
-    pub fn new(out: &'a Utf8Path, staging: Utf8PathBuf, store: &'a Store) -> Result<Self> {
-        fs::create_dir_all(out).map_err(failed("creating", out))?;
-        let publisher = Self { out, staging, store, next: AtomicU64::new(0) };
-        publisher.recover()?;
-        Ok(publisher)
+    /// A publisher into a folder.
+    pub fn new(out: &'a Utf8Path, staging: Utf8PathBuf, store: &'a Store) -> Self {
+        Self { out, staging, store, next: AtomicU64::new(0) }
+    }
+
+    /// Makes the folder if need be. What a killed build left beside outputs is put back or swept.
+    pub fn prepare(&self) -> Result<()> {
+        fs::create_dir_all(self.out).map_err(failed("creating", self.out))?;
+        self.recover()
     }
 
     /// Where exchanging two directories is not possible, a build can be killed between moving the old output aside and
@@ -187,7 +214,7 @@ impl<'a> Publisher<'a> {
             let name = entry.file_name().to_string_lossy().into_owned();
             if let Some(task) = name.strip_suffix(ASIDE) {
                 let place = self.out.join(task);
-                if !place.exists() {
+                if !stands(&place) {
                     fs::rename(entry.path(), &place).map_err(failed("putting back", &place))?;
                 }
             }
@@ -199,10 +226,7 @@ impl<'a> Publisher<'a> {
     pub fn stage(&self, name: &str, tree: &Tree) -> Result<Staged> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let folder = self.staging.join(format!("{name}.{number}"));
-        let mut staged = Staged {
-            folder: folder.clone(),
-            outputs: Outputs { tree: Some(tree.digest()), ..Outputs::default() },
-        };
+        let mut staged = Staged { folder: folder.clone(), outputs: Outputs::of(tree) };
         self.write(tree, &folder, &mut staged.outputs)?;
         Ok(staged)
     }
@@ -230,7 +254,7 @@ impl<'a> Publisher<'a> {
         Ok(())
     }
 
-    fn write_entry(&self, path: &str, entry: &Entry, full: &Utf8Path) -> Result<Output> {
+    fn write_entry(&self, path: &str, entry: &Entry, full: &Utf8Path) -> Result<Output<String>> {
         let output = |stat, kind| Output { path: path.to_owned(), stat, digest: entry.digest(), kind };
         let look = |full: &Utf8Path| {
             fs::symlink_metadata(full).map(|metadata| Stat::of(&metadata)).map_err(failed("looking at", full))
@@ -273,7 +297,7 @@ impl<'a> Publisher<'a> {
             staged.folder.as_std_path(),
             CWD,
             place.as_std_path(),
-            if place.exists() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE },
+            if stands(&place) { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE },
         );
         if let Err(error) = swapped {
             match error {
@@ -293,7 +317,7 @@ impl<'a> Publisher<'a> {
 
     fn replace_in_two_moves(&self, name: &str, staged: &Utf8Path, place: &Utf8Path) -> Result<()> {
         let aside = self.staging.join(format!("{name}{ASIDE}"));
-        if place.exists() {
+        if stands(place) {
             fs::rename(place, &aside).map_err(failed("moving aside", place))?;
         }
         fs::rename(staged, place).map_err(|error| {
@@ -319,7 +343,7 @@ impl<'a> Publisher<'a> {
     pub fn adopt(&self, name: &str, tree: &Tree) -> Option<Outputs> {
         let folder = self.out.join(name);
         let mut folders = BTreeSet::from([String::new()]);
-        let mut outputs = Outputs { tree: Some(tree.digest()), ..Outputs::default() };
+        let mut outputs = Outputs::of(tree);
         for (path, entry) in tree.iter() {
             folders.extend(path.match_indices('/').map(|(index, _)| path[..index].to_owned()));
             let full = folder.join(path);
@@ -336,7 +360,10 @@ impl<'a> Publisher<'a> {
             });
         }
         for path in folders {
-            let metadata = fs::symlink_metadata(folder.join(&path)).ok()?;
+            let metadata = fs::symlink_metadata(below(&folder, &path)).ok()?;
+            if !metadata.is_dir() || metadata.mode() & 0o7777 != 0o755 {
+                return None;
+            }
             outputs.folders.push((path, Stat::of(&metadata)));
         }
         outputs.damage(&folder).is_empty().then_some(outputs)
@@ -354,7 +381,7 @@ fn kind_as_written(entry: &Entry, metadata: &fs::Metadata) -> Option<Kind> {
     match entry {
         Entry::Symlink { .. } => metadata.is_symlink().then_some(Kind::Symlink),
         Entry::File { content, executable } => {
-            let large = content.size() >= LARGE || matches!(content, Content::Blob(_));
+            let large = matches!(content, Content::Blob(_));
             let (plain, kind) = match (large, executable) {
                 (false, false) => (0o644, Kind::Plain),
                 (false, true) => (0o755, Kind::Executable),
@@ -366,6 +393,16 @@ fn kind_as_written(entry: &Entry, metadata: &fs::Metadata) -> Option<Kind> {
             (metadata.is_file() && mode == plain).then_some(kind)
         }
     }
+}
+
+/// A path in a folder; the folder itself without the slash that would lead through a link in its place.
+fn below(folder: &Utf8Path, path: &str) -> Utf8PathBuf {
+    if path.is_empty() { folder.to_owned() } else { folder.join(path) }
+}
+
+/// Whether anything stands at a path, be it a link to nothing.
+fn stands(path: &Utf8Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }
 
 /// Folders are 755 whatever the umask: a container's users must be able to read them.

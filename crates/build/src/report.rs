@@ -57,6 +57,13 @@ pub enum Failure {
     Error(BuildError),
 }
 
+impl TaskReport {
+    /// A report that says no more than what became of the task.
+    pub fn new(name: impl Into<String>, status: Status) -> Self {
+        Self { name: name.into(), status, changes: Vec::new(), damage: Vec::new() }
+    }
+}
+
 impl Report {
     /// How many tasks have a status.
     pub fn count(&self, is: impl Fn(&Status) -> bool) -> usize {

@@ -53,7 +53,7 @@ impl Stat {
     #[must_use]
     pub fn settled(mut self, now: SystemTime) -> Self {
         let youngest = self.modified.max(self.changed);
-        let tick = if youngest.1 % 1_000_000_000 == 0 { COARSE_TICK } else { FINE_TICK };
+        let tick = if youngest.1 == 0 { COARSE_TICK } else { FINE_TICK };
         let age_limit = now.checked_sub(tick).unwrap_or(UNIX_EPOCH);
         let limit = age_limit.duration_since(UNIX_EPOCH).unwrap_or_default();
         if youngest >= (i64::try_from(limit.as_secs()).unwrap_or(i64::MAX), limit.subsec_nanos()) {

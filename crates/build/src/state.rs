@@ -1,14 +1,16 @@
 //! The state file: what the last build read and wrote, so that the next one can tell by `lstat` that nothing changed.
 //!
-//! It only ever saves work. One that is missing, torn, of another version or written by other sources counts as empty.
+//! It only ever saves work. One that is missing, torn or of another version counts as empty, and one that other sources
+//! wrote is only good for explanations.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -16,7 +18,7 @@ use crate::error::Result;
 use crate::inputs::Group;
 use crate::key::Key;
 use crate::lock::LockEntry;
-use crate::publish::Outputs;
+use crate::publish::{Outputs, OutputsView};
 use crate::stat::Stat;
 use crate::workspace::replace;
 
@@ -30,19 +32,21 @@ pub const GENERATOR: &str = env!("TASKWRIGHT_GENERATOR");
 #[derive(Debug, Default)]
 pub struct State {
     /// Each spec by its path.
-    pub specs: BTreeMap<Utf8PathBuf, SpecRecord>,
+    pub specs: BTreeMap<Utf8PathBuf, Arc<SpecRecord>>,
     /// Each task by its name.
-    pub tasks: BTreeMap<String, TaskRecord>,
+    pub tasks: BTreeMap<String, Arc<TaskRecord>>,
     /// What baselines were made from, by their identity.
     pub baselines: BTreeMap<String, NodeRecord>,
     /// What the binary was made from.
     pub binary: Option<NodeRecord>,
     /// The lock as it was written.
     pub lock: Option<Stat>,
+    /// Whether other sources than these wrote it: then it explains a rebuild, but spares none.
+    pub is_foreign: bool,
 }
 
 /// A spec that was loaded.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct SpecRecord {
     /// The spec and its parents.
     pub group: Arc<Group>,
@@ -53,16 +57,33 @@ pub struct SpecRecord {
 }
 
 /// A task that was built.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its parts stay encoded until somebody asks: most builds only look at the outputs of most tasks, and write the rest
+/// back as it was.
+#[derive(Debug)]
 pub struct TaskRecord {
-    /// What it was made from, in groups that other tasks share.
+    /// The digest of the `--set` arguments it was built with.
+    pub set: Digest,
+    /// What it was made from, its spec included, in groups that other tasks share.
+    pub groups: Vec<Arc<Group>>,
+    outputs: Section,
+    lock: Section,
+    key: Section,
+}
+
+/// What there is to remember of a task that was built or found to be right.
+#[derive(Debug)]
+pub struct Built {
+    /// The digest of the `--set` arguments.
+    pub set: Digest,
+    /// What it was made from, its spec included.
     pub groups: Vec<Arc<Group>>,
     /// What was written.
     pub outputs: Outputs,
-    /// Its entry in the lock, kept encoded until a lock is written.
-    lock: Vec<u8>,
-    /// Everything that it depends on, kept encoded until it has to be built.
-    key: Vec<u8>,
+    /// Everything that it depends on.
+    pub key: Key,
+    /// Its entry in the lock.
+    pub lock: LockEntry,
 }
 
 /// A shared result.
@@ -74,14 +95,32 @@ pub struct NodeRecord {
     pub key: Key,
 }
 
+/// Encoded bytes, which may be a part of a state file that was read.
+#[derive(Debug, Clone)]
+struct Section {
+    bytes: Arc<[u8]>,
+    range: Range<usize>,
+}
+
+impl Section {
+    fn new(value: &impl Serialize) -> Self {
+        let bytes: Arc<[u8]> = encode(value).into();
+        Self { range: 0..bytes.len(), bytes }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[self.range.clone()]
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Header {
     generator: String,
     groups: usize,
     /// For each spec its path, its group, the digest of its `--set` arguments and its tasks.
     specs: Vec<(Utf8PathBuf, usize, Digest, Vec<String>)>,
-    /// For each task its name and its groups.
-    tasks: Vec<(String, Vec<usize>)>,
+    /// For each task its name, the digest of its `--set` arguments and its groups.
+    tasks: Vec<(String, Digest, Vec<usize>)>,
     baselines: Vec<(String, usize, Key)>,
     binary: Option<(usize, Key)>,
     lock: Option<Stat>,
@@ -91,57 +130,71 @@ struct Header {
 const TASK_SECTIONS: usize = 3;
 
 impl TaskRecord {
-    /// A record.
-    pub fn new(groups: Vec<Arc<Group>>, outputs: Outputs, key: &Key, lock: &LockEntry) -> Self {
-        Self { groups, outputs, lock: encode(lock), key: encode(key) }
+    /// A record that is saved at `now`.
+    pub fn new(built: Built, now: SystemTime) -> Self {
+        let Built { set, groups, outputs, key, lock } = built;
+        let outputs = Section::new(&outputs.settled(now));
+        Self { set, groups, outputs, lock: Section::new(&lock), key: Section::new(&key) }
+    }
+
+    /// What was written.
+    pub fn outputs(&self) -> Option<Outputs> {
+        decode(self.outputs.as_slice())
+    }
+
+    /// Whether the outputs in a folder look as they were written.
+    pub fn is_untouched(&self, folder: &Utf8Path) -> bool {
+        // Borrowed: nothing is copied for what is looked at once.
+        decode::<OutputsView<'_>>(self.outputs.as_slice()).is_some_and(|outputs| outputs.is_untouched(folder))
     }
 
     /// Everything that the task depended on when it was built.
     pub fn key(&self) -> Option<Key> {
-        decode(&self.key)
+        decode(self.key.as_slice())
     }
 
     /// Its entry in the lock.
     pub fn lock(&self) -> Option<LockEntry> {
-        decode(&self.lock)
+        decode(self.lock.as_slice())
     }
 }
 
 impl State {
     /// Reads a state file; anything that is not a whole one of this version is as none.
     pub fn load(path: &Utf8Path) -> Self {
-        fs::read(path).ok().and_then(|bytes| Self::parse(&bytes)).unwrap_or_default()
+        fs::read(path).ok().and_then(|bytes| Self::parse(&bytes.into())).unwrap_or_default()
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let sections = sections(bytes.strip_prefix(MAGIC)?)?;
+    fn parse(bytes: &Arc<[u8]>) -> Option<Self> {
+        let sections = sections(bytes)?;
         let (header, rest) = sections.split_first()?;
-        let header: Header = decode(header)?;
-        if header.generator != GENERATOR || rest.len() != header.groups + TASK_SECTIONS * header.tasks.len() {
+        let header: Header = decode(&bytes[header.clone()])?;
+        if rest.len() != header.groups + TASK_SECTIONS * header.tasks.len() {
             return None;
         }
         let (groups, tasks) = rest.split_at(header.groups);
-        let groups: Vec<Arc<Group>> =
-            groups.par_iter().map(|bytes| decode::<Group>(bytes).map(Arc::new)).collect::<Option<_>>()?;
+        let groups: Vec<Arc<Group>> = groups
+            .par_iter()
+            .map(|range| decode::<Group>(&bytes[range.clone()]).map(Arc::new))
+            .collect::<Option<_>>()?;
         let group = |index: usize| groups.get(index).cloned();
-        let named: Vec<_> = header.tasks.into_iter().zip(tasks.chunks(TASK_SECTIONS)).collect();
-        let tasks = named
-            .into_par_iter()
-            .map(|((name, used), parts)| {
+        let section = |range: &Range<usize>| Section { bytes: Arc::clone(bytes), range: range.clone() };
+        let tasks = header
+            .tasks
+            .into_iter()
+            .zip(tasks.chunks(TASK_SECTIONS))
+            .map(|((name, set, used), parts)| {
                 let groups = used.into_iter().map(group).collect::<Option<_>>()?;
-                let record = TaskRecord {
-                    groups,
-                    outputs: decode(parts[0])?,
-                    lock: parts[1].to_vec(),
-                    key: parts[2].to_vec(),
-                };
-                Some((name, record))
+                let (outputs, lock, key) = (section(&parts[0]), section(&parts[1]), section(&parts[2]));
+                Some((name, Arc::new(TaskRecord { set, groups, outputs, lock, key })))
             })
             .collect::<Option<_>>()?;
         let specs = header
             .specs
             .into_iter()
-            .map(|(path, index, set, tasks)| Some((path, SpecRecord { group: group(index)?, set, tasks })))
+            .map(|(path, index, set, tasks)| {
+                Some((path, Arc::new(SpecRecord { group: group(index)?, set, tasks })))
+            })
             .collect::<Option<_>>()?;
         let baselines = header
             .baselines
@@ -152,7 +205,15 @@ impl State {
             Some((index, key)) => Some(NodeRecord { group: group(index)?, key }),
             None => None,
         };
-        Some(Self { specs, tasks, baselines, binary, lock: header.lock })
+        let is_foreign = header.generator != GENERATOR;
+        Some(Self { specs, tasks, baselines, binary, lock: header.lock, is_foreign })
+    }
+
+    /// Drops baselines that no task is made from any more.
+    pub fn forget_unused_nodes(&mut self) {
+        let used: HashSet<*const Group> =
+            self.tasks.values().flat_map(|task| task.groups.iter().map(Arc::as_ptr)).collect();
+        self.baselines.retain(|_, node| used.contains(&Arc::as_ptr(&node.group)));
     }
 
     /// Every group once, in a stable order.
@@ -182,7 +243,7 @@ impl State {
             tasks: self
                 .tasks
                 .iter()
-                .map(|(name, task)| (name.clone(), task.groups.iter().map(find).collect()))
+                .map(|(name, task)| (name.clone(), task.set, task.groups.iter().map(find).collect()))
                 .collect(),
             baselines: self
                 .baselines
@@ -195,12 +256,13 @@ impl State {
         let mut bytes = MAGIC.to_vec();
         push(&mut bytes, &encode(&header));
         let groups: Vec<_> = groups.par_iter().map(|group| encode(group.as_ref())).collect();
-        groups.iter().for_each(|group| push(&mut bytes, group));
-        let outputs: Vec<_> = self.tasks.par_iter().map(|(_, task)| encode(&task.outputs)).collect();
-        for (outputs, task) in outputs.iter().zip(self.tasks.values()) {
-            push(&mut bytes, outputs);
-            push(&mut bytes, &task.lock);
-            push(&mut bytes, &task.key);
+        for group in &groups {
+            push(&mut bytes, group);
+        }
+        for task in self.tasks.values() {
+            for section in [&task.outputs, &task.lock, &task.key] {
+                push(&mut bytes, section.as_slice());
+            }
         }
         replace(path, &bytes)
     }
@@ -211,7 +273,7 @@ fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_stdvec(value).unwrap_or_default()
 }
 
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     postcard::from_bytes(bytes).ok()
 }
 
@@ -220,14 +282,18 @@ fn push(bytes: &mut Vec<u8>, section: &[u8]) {
     bytes.extend_from_slice(section);
 }
 
-fn sections(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+/// Where the sections of a state file are.
+fn sections(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
+    bytes.strip_prefix(MAGIC)?;
     let mut sections = Vec::new();
-    while !bytes.is_empty() {
-        let (length, rest) = bytes.split_first_chunk::<8>()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        let (section, rest) = rest.split_at_checked(length)?;
-        sections.push(section);
-        bytes = rest;
+    let mut at = MAGIC.len();
+    while at < bytes.len() {
+        let length = bytes.get(at..)?.first_chunk::<8>()?;
+        let start = at + length.len();
+        let end = start.checked_add(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        bytes.get(start..end)?;
+        sections.push(start..end);
+        at = end;
     }
     Some(sections)
 }

@@ -1,19 +1,19 @@
 //! The content-addressed store: bytes under their digest, and the results of steps under their fingerprint.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 use crate::error::{BuildError, Result, failed};
 use crate::key::Key;
-use crate::tree::Blob;
+use crate::tree::{Blob, Content, LARGE};
 
 /// Every blob carries this modification time. Outputs can be hard links to blobs, and an edit in place moves the time:
 /// a blob with another one has been written to since and is not trusted.
@@ -24,6 +24,8 @@ pub struct Store {
     root: Utf8PathBuf,
     next: AtomicU64,
     added: AtomicU64,
+    /// Whether the file system may be able to share blocks between files; one refusal settles it.
+    clones: AtomicBool,
 }
 
 /// How a blob got into an output.
@@ -47,15 +49,21 @@ impl Store {
     ///
     /// Only one process may use a store at a time; the workspace's build lock sees to that.
     pub fn open(root: &Utf8Path) -> Result<Self> {
-        let incoming = root.join("incoming");
-        if incoming.exists() {
-            fs::remove_dir_all(&incoming).map_err(failed("sweeping", &incoming))?;
-        }
         for folder in ["blobs", "steps", "incoming"] {
             let folder = root.join(folder);
             fs::create_dir_all(&folder).map_err(failed("creating", &folder))?;
         }
-        Ok(Self { root: root.to_owned(), next: AtomicU64::new(0), added: AtomicU64::new(0) })
+        let incoming = root.join("incoming");
+        for entry in fs::read_dir(&incoming).map_err(failed("reading", &incoming))? {
+            let entry = entry.map_err(failed("reading", &incoming))?;
+            fs::remove_file(entry.path()).map_err(failed("sweeping", &incoming))?;
+        }
+        Ok(Self {
+            root: root.to_owned(),
+            next: AtomicU64::new(0),
+            added: AtomicU64::new(0),
+            clones: AtomicBool::new(true),
+        })
     }
 
     /// The store's folder.
@@ -79,6 +87,20 @@ impl Store {
         let _ = fs::remove_file(&path);
         let _ = fs::remove_file(self.blob_path(blob.digest, true));
         false
+    }
+
+    /// Reads a blob, and removes it if it is not what it should be: an edit in place whose traces were wiped is only found
+    /// this way.
+    pub fn recheck(&self, digest: Digest) {
+        for executable in [false, true] {
+            let path = self.blob_path(digest, executable);
+            let right = File::open(&path)
+                .and_then(|mut file| Digest::of_reader(&mut file))
+                .is_ok_and(|(found, _)| found == digest);
+            if !right {
+                let _ = fs::remove_file(&path);
+            }
+        }
     }
 
     /// Adds bytes.
@@ -105,6 +127,18 @@ impl Store {
         self.admit(&path, &file, Blob { digest, size })
     }
 
+    /// Adds what a function writes. Nothing is held in memory.
+    pub fn add_written(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<Blob> {
+        let (path, file) = self.incoming()?;
+        let mut out = HashingWriter { inner: BufWriter::new(&file), hasher: Hasher::new(), size: 0 };
+        write(&mut out)?;
+        out.flush().map_err(failed("writing", &path))?;
+        let HashingWriter { inner, hasher, size } = out;
+        drop(inner);
+        let blob = Blob { digest: hasher.finish(), size };
+        self.admit(&path, &file, blob)
+    }
+
     /// Adds a file, by sharing its blocks where the file system can.
     pub fn add_file(&self, source: &Utf8Path) -> Result<Blob> {
         let mut from = File::open(source).map_err(failed("opening", source))?;
@@ -116,6 +150,15 @@ impl Store {
             Digest::copy(&mut from, &mut file).map_err(failed("copying", source))?
         };
         self.admit(&path, &file, Blob { digest, size })
+    }
+
+    /// A blob as the content of a file: a small one is held in memory.
+    pub fn content(&self, blob: Blob) -> Result<Content> {
+        Ok(if blob.size < LARGE {
+            Content::Bytes(self.read(blob)?.into(), blob.digest)
+        } else {
+            Content::Blob(blob)
+        })
     }
 
     /// Reads a small blob whole.
@@ -132,18 +175,13 @@ impl Store {
     /// Puts a blob at a path that does not exist yet: by sharing its blocks, else as a read-only hard link, else as a
     /// copy. In all three cases the file is read-only.
     pub fn place(&self, blob: Blob, executable: bool, path: &Utf8Path) -> Result<Placed> {
-        let source = self.blob_path(blob.digest, false);
-        let from = File::open(&source).map_err(failed("opening", &source))?;
         let mode = if executable { 0o555 } else { 0o444 };
-        let cloned = {
-            let file = create(path, mode)?;
-            rustix::fs::ioctl_ficlone(&file, &from).is_ok()
-        };
-        if cloned {
-            set_mode(path, mode)?;
-            return Ok(Placed::Copied);
+        if self.clones.load(Ordering::Relaxed) {
+            if self.clone_to(blob, mode, path)? {
+                return Ok(Placed::Copied);
+            }
+            self.clones.store(false, Ordering::Relaxed);
         }
-        fs::remove_file(path).map_err(failed("removing", path))?;
         let linked = self
             .with_mode(blob, executable)
             .and_then(|variant| fs::hard_link(&variant, path).map_err(failed("linking", path)));
@@ -151,10 +189,25 @@ impl Store {
             return Ok(Placed::Linked);
         }
         // Another file system, or as many links as it allows.
+        let source = self.blob_path(blob.digest, false);
+        let mut from = File::open(&source).map_err(failed("opening", &source))?;
         let mut file = create(path, mode)?;
-        io::copy(&mut &from, &mut file).map_err(failed("writing", path))?;
+        io::copy(&mut from, &mut file).map_err(failed("writing", path))?;
         set_mode(path, mode)?;
         Ok(Placed::Copied)
+    }
+
+    /// Makes a file that shares a blob's blocks; nothing is left if the file system cannot.
+    fn clone_to(&self, blob: Blob, mode: u32, path: &Utf8Path) -> Result<bool> {
+        let source = self.blob_path(blob.digest, false);
+        let from = File::open(&source).map_err(failed("opening", &source))?;
+        let file = create(path, mode)?;
+        if rustix::fs::ioctl_ficlone(&file, &from).is_err() {
+            fs::remove_file(path).map_err(failed("removing", path))?;
+            return Ok(false);
+        }
+        set_mode(path, mode)?;
+        Ok(true)
     }
 
     /// The file to link to: the mode belongs to the inode, so an executable blob needs one of its own.
@@ -204,7 +257,8 @@ impl Store {
         self.root.join(format!("blobs/{}/{}{suffix}", &hex[..2], &hex[2..]))
     }
 
-    fn step_path(&self, key: &Key) -> Utf8PathBuf {
+    /// Where the result of a step is.
+    pub fn step_path(&self, key: &Key) -> Utf8PathBuf {
         self.root.join("steps").join(key.fingerprint().hex())
     }
 
@@ -239,6 +293,26 @@ impl Store {
             moved => moved,
         }
         .map_err(failed("renaming to", target))
+    }
+}
+
+/// Hashes what it passes on.
+struct HashingWriter<W> {
+    inner: W,
+    hasher: Hasher,
+    size: u64,
+}
+
+impl<W: Write> Write for HashingWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..count]);
+        self.size += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }
 

@@ -151,7 +151,7 @@ impl Tree {
                     }
                     path = parts.join("/");
                 }
-                file => return Some(file),
+                file @ Entry::File { .. } => return Some(file),
             }
         }
         None
@@ -181,14 +181,12 @@ impl Tree {
     /// Refuses what a task directory must not hold: two entries of which one is a folder of the other, links that leave
     /// the tree, and names that Harbor would upload but leave out of its content digest.
     pub fn check(&self, what: &str) -> Result<()> {
-        let mut previous: Option<&str> = None;
         for (path, entry) in &self.entries {
-            if let Some(folder) = previous
-                && path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-            {
-                return Err(BuildError::new(format!("{what} holds `{folder}` as a file and as a folder")));
+            let mut folders = path.match_indices('/').map(|(index, _)| &path[..index]);
+            if let Some(folder) = folders.find(|folder| self.entries.contains_key(*folder)) {
+                return Err(BuildError::new(format!("{what} holds `{folder}` as a file and as a folder"))
+                    .hint("rename one of them"));
             }
-            previous = Some(path);
             if is_ignored_by_default(path) || path.rsplit('/').next() == Some(".harborignore") {
                 return Err(BuildError::new(format!(
                     "{what} holds `{path}`, which Harbor uploads but leaves out of its content digest"

@@ -2,6 +2,8 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -22,6 +24,8 @@ pub struct Workspace {
     pub out: Utf8PathBuf,
     /// Where the store and the state are; from the root.
     pub cache: Utf8PathBuf,
+    /// How many bytes the store may hold beyond what is needed.
+    pub store_limit: u64,
     /// Where the `taskwright` binary comes from.
     pub binary: Binary,
 }
@@ -50,12 +54,18 @@ impl Workspace {
             specs: "harbor-tasks".into(),
             templates: "templates".into(),
             cache: "target/taskwright".into(),
+            store_limit: 4 * 1024 * 1024 * 1024,
             binary: Binary::Package {
                 name: "taskwright-sidecar".to_owned(),
                 sources: [
-                    "crates/sidecar",
-                    "crates/spec",
-                    "crates/harbor",
+                    "crates/sidecar/Cargo.toml",
+                    "crates/sidecar/src",
+                    "crates/eval/Cargo.toml",
+                    "crates/eval/src",
+                    "crates/spec/Cargo.toml",
+                    "crates/spec/src",
+                    "crates/harbor/Cargo.toml",
+                    "crates/harbor/src",
                     "Cargo.toml",
                     "Cargo.lock",
                     "rust-toolchain.toml",
@@ -93,6 +103,9 @@ impl Workspace {
     }
 }
 
+/// How often a build that waits for another one looks whether it is done.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
 /// Held by the one process that builds in a workspace. The kernel lets go of it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct WorkspaceLock {
@@ -101,7 +114,7 @@ pub struct WorkspaceLock {
 
 impl WorkspaceLock {
     /// Waits until no other process builds in the workspace.
-    pub fn acquire(workspace: &Workspace, observer: &dyn Observer) -> Result<Self> {
+    pub fn acquire(workspace: &Workspace, observer: &dyn Observer, stop: &AtomicBool) -> Result<Self> {
         let folder = workspace.cache_dir();
         fs::create_dir_all(&folder).map_err(failed("creating", &folder))?;
         let path = folder.join("lock");
@@ -118,7 +131,16 @@ impl WorkspaceLock {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
                 observer.waiting(holder.trim());
-                file.lock().map_err(failed("locking", &path))?;
+                // Asking again, and not waiting in the kernel, leaves time to hear a request to stop.
+                while let Err(error) = file.try_lock() {
+                    if let TryLockError::Error(error) = error {
+                        return Err(BuildError::io("locking", &path, &error));
+                    }
+                    if stop.load(Ordering::Relaxed) {
+                        return Err(BuildError::interrupted());
+                    }
+                    std::thread::sleep(ASK_AGAIN);
+                }
             }
             Err(TryLockError::Error(error)) => return Err(BuildError::io("locking", &path, &error)),
         }

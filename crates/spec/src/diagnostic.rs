@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, renderer::DecorStyle};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle};
 use camino::Utf8PathBuf;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -13,6 +13,10 @@ use crate::source::Source;
 
 /// How many diagnostics are written out in full: more of them only hide the first.
 const MOST_RENDERED: usize = 50;
+/// The longest line, in bytes, that is shown whole.
+const LONG_LINE: usize = 1_000;
+/// How many bytes of a longer line are shown before a label; after it twice as many.
+const AROUND: usize = 40;
 
 /// Whether a diagnostic stops the build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -114,7 +118,15 @@ impl Diagnostic {
         }
         let mut group = Group::with_title(level.primary_title(self.message.as_str()));
         for (source, labels) in &files {
-            group = group.element(snippet(source, labels));
+            if labels.iter().all(|(_, label)| source.line_around(label.span.start).len() <= LONG_LINE) {
+                group = group.element(snippet(source, labels));
+                continue;
+            }
+            for (kind, label) in labels {
+                let place = source.position(label.span.start);
+                let path = Origin::path(source.name().as_str()).line(place.line).char_column(place.column);
+                group = group.element(path).element(excerpt(source, *kind, label, place.line));
+            }
         }
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.message(hint.as_str()));
@@ -143,6 +155,25 @@ fn snippet<'a>(
             let annotation = kind.span(label.span.start - start..label.span.end - start);
             if label.text.is_empty() { annotation } else { annotation.label(label.text.as_str()) }
         }))
+}
+
+/// A label's surroundings within a line that is too long to show.
+fn excerpt<'a>(
+    source: &'a Source,
+    kind: AnnotationKind,
+    label: &'a Label,
+    line: usize,
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let whole = source.line_around(label.span.start);
+    let around =
+        source.clip(label.span.start.saturating_sub(AROUND).max(whole.start)..label.span.start + 2 * AROUND);
+    let end = label.span.end.min(around.end);
+    let annotation = kind.span(label.span.start - around.start..end - around.start);
+    Snippet::source(&source.text()[around]).line_start(line).annotation(if label.text.is_empty() {
+        annotation
+    } else {
+        annotation.label(label.text.as_str())
+    })
 }
 
 impl fmt::Display for Diagnostic {

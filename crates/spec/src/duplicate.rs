@@ -21,6 +21,18 @@ pub fn explain(source: &Arc<Source>, span: Range<usize>) -> Diagnostic {
     }
 }
 
+/// If `span` is the key of a header, the text from there to the next header.
+pub fn section_of_header(source: &Source, span: &Range<usize>) -> Range<usize> {
+    let line = source.line_around(span.start);
+    if !source.text()[line.clone()].trim_start().starts_with('[') {
+        return 0..0;
+    }
+    let body = &source.text()[line.end..];
+    let length =
+        body.match_indices('\n').map(|(at, _)| at + 1).find(|at| body[*at..].trim_start().starts_with('['));
+    line.start..line.end + length.unwrap_or(body.len())
+}
+
 /// The first of two equal keys, if it can be told. The text before the second key's line is read on its own, and the
 /// key's full path looked up there; within one line (an inline table) the nearest equal key before it is taken.
 fn first(source: &Source, span: &Range<usize>) -> Option<Range<usize>> {

@@ -76,8 +76,8 @@ impl Chain {
         found: &mut Vec<Diagnostic>,
     ) -> Option<(Utf8PathBuf, Option<Origin>)> {
         let node = tree.get(KEY)?;
-        // Anything but a string is reported with the other mistakes of shape.
-        let Value::Text(text) = &node.value else { return None };
+        // Anything but a filled string is reported with the other mistakes of shape.
+        let text = tree.get_text(KEY).filter(|text| !text.is_empty())?;
         let mut refuse = |message: String, hint: &str| {
             found.push(Diagnostic::error(self.sources.label(node.origin), message).with_hint(hint));
             None

@@ -1,6 +1,6 @@
 //! From a file to checked tasks: reads, extends, expands, substitutes, checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -22,6 +22,9 @@ pub struct Loaded {
     pub tasks: Vec<LoadedSpec>,
     /// Every file that was read, relative to the workspace root: the spec and its parents.
     pub files: Vec<Utf8PathBuf>,
+    /// What `--set` can give a value to: the parameters and the axes. A name that none of several specs knows is the
+    /// caller's to refuse: one spec alone cannot tell.
+    pub names: BTreeSet<String>,
     /// What is allowed but doubtful.
     pub warnings: Diagnostics,
 }
@@ -71,9 +74,7 @@ pub fn load(root: &Utf8Path, file: &Utf8Path, set: &BTreeMap<String, String>) ->
 
     let parameters = params::declared(&tree, &sources, set, &mut found);
     let axes = matrix::axes(&tree, &sources, set, &parameters, &mut found);
-    let mut known: Vec<&str> = parameters.keys().map(String::as_str).collect();
-    known.extend(axes.keys().map(String::as_str));
-    params::refuse_unknown(&tree, &sources, set, &known, &mut found);
+    let names = parameters.keys().chain(axes.keys()).cloned().collect();
 
     let mut specs = Vec::new();
     let name_place = tree.place(&["name"]);
@@ -97,7 +98,7 @@ pub fn load(root: &Utf8Path, file: &Utf8Path, set: &BTreeMap<String, String>) ->
         return Err(found);
     }
     let tasks = specs.into_iter().map(|spec| LoadedSpec { spec, sources: Arc::clone(&sources) }).collect();
-    Ok(Loaded { tasks, files, warnings: found })
+    Ok(Loaded { tasks, files, names, warnings: found })
 }
 
 /// One combination: the typed spec, unless a mistake of shape stands in its way.

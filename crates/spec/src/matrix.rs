@@ -28,7 +28,10 @@ pub fn axes(
     let name = root.get_text("name").unwrap_or_default();
     let used: BTreeSet<&str> = params::references(name).into_iter().collect();
     for (axis, field) in table {
-        let Value::Array(items) = &field.node.value else { continue };
+        let Value::Array(items) = &field.node.value else {
+            axes.insert(axis.clone(), vec![Parameter { value: None, place: Some(field.node.origin) }]);
+            continue;
+        };
         if let Some(place) = parameters.get(axis).and_then(|parameter| parameter.place) {
             found.push(
                 Diagnostic::error(sources.label(field.key), format!("`{axis}` is an axis and a parameter"))
@@ -57,10 +60,11 @@ pub fn axes(
                     )),
             );
         }
-        let values = values(axis, items, sources, set, found);
-        if !values.is_empty() {
-            axes.insert(axis.clone(), values);
+        let mut values = values(axis, items, sources, set, found);
+        if values.is_empty() {
+            values.push(Parameter { value: None, place: Some(field.node.origin) });
         }
+        axes.insert(axis.clone(), values);
     }
     let tasks = axes.values().try_fold(1_usize, |product, values| product.checked_mul(values.len()));
     if tasks.is_none_or(|tasks| tasks > MAX_TASKS) {
@@ -86,6 +90,7 @@ fn values(
     let mut values: Vec<Parameter> = Vec::new();
     for item in items {
         let Some(value) = params::constant(item, sources, found) else { continue };
+        let value = Some(value);
         match values.iter().find(|earlier| earlier.value == value).and_then(|earlier| earlier.place) {
             Some(first) => found.push(
                 Diagnostic::error(
@@ -101,13 +106,19 @@ fn values(
     let Some(wanted) = set.get(axis) else { return values };
     let picked: Vec<Parameter> = values
         .iter()
-        .filter(|parameter| params::parse_as(&parameter.value, wanted).as_ref() == Some(&parameter.value))
+        .filter(|parameter| {
+            parameter
+                .value
+                .as_ref()
+                .is_some_and(|value| params::parse_as(value, wanted).as_ref() == Some(value))
+        })
         .cloned()
         .collect();
     if picked.is_empty()
         && let Some(place) = items.first().map(|item| item.origin)
     {
-        let known: Vec<String> = values.iter().filter_map(|parameter| parameter.value.to_text()).collect();
+        let known: Vec<String> =
+            values.iter().filter_map(|parameter| parameter.value.as_ref()?.to_text()).collect();
         found.push(
             Diagnostic::error(
                 sources.label(place),

@@ -13,8 +13,8 @@ pub const KEY: &str = "params";
 /// A parameter's value and where that was written; nowhere if it was given on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// The value, always a scalar.
-    pub value: Value,
+    /// The value, a scalar; none if what was written cannot be one, which is reported elsewhere.
+    pub value: Option<Value>,
     /// Where it was written.
     pub place: Option<Origin>,
 }
@@ -50,13 +50,16 @@ pub fn declared(
                 .with_hint("names are made of letters, digits, `_` and `-`"),
             );
         }
-        let Some(value) = constant(&field.node, sources, found) else { continue };
         let place = field.node.origin;
+        let Some(value) = constant(&field.node, sources, found) else {
+            parameters.insert(name.clone(), Parameter { value: None, place: Some(place) });
+            continue;
+        };
         let parameter = match set.get(name) {
-            None => Parameter { value, place: Some(place) },
+            None => Parameter { value: Some(value), place: Some(place) },
             Some(text) => {
                 if let Some(value) = parse_as(&value, text) {
-                    Parameter { value, place: None }
+                    Parameter { value: Some(value), place: None }
                 } else {
                     found.push(
                         Diagnostic::error(
@@ -65,33 +68,13 @@ pub fn declared(
                         )
                         .with_hint("give a value of the same type as the default"),
                     );
-                    Parameter { value, place: Some(place) }
+                    Parameter { value: Some(value), place: Some(place) }
                 }
             }
         };
         parameters.insert(name.clone(), parameter);
     }
     parameters
-}
-
-/// Reports what `set` gives to names that are neither parameters nor axes.
-pub fn refuse_unknown(
-    root: &Node,
-    sources: &Sources,
-    set: &BTreeMap<String, String>,
-    known: &[&str],
-    found: &mut Vec<Diagnostic>,
-) {
-    for name in set.keys().filter(|name| !known.contains(&name.as_str())) {
-        let place = root.key_place(&[KEY]).unwrap_or(root.origin);
-        found.push(
-            Diagnostic::error(
-                sources.label(place),
-                format!("`--set {name}=...`: there is no parameter `{name}`"),
-            )
-            .with_hint(known_hint(name, known)),
-        );
-    }
 }
 
 /// A scalar that is written where nothing can be substituted: in `[params]` or on an axis.
@@ -158,7 +141,8 @@ fn substitute_node(node: &mut Node, sources: &Sources, parameters: &Parameters, 
             let origin = node.origin;
             let outcome = match parts(text).as_slice() {
                 [Part::Reference(name)] => match parameters.get(*name) {
-                    Some(parameter) => Ok((parameter.value.clone(), parameter.place)),
+                    Some(Parameter { value: Some(value), place }) => Ok((value.clone(), *place)),
+                    Some(Parameter { value: None, .. }) => Err(Vec::new()),
                     None => Err(vec![undefined(name, origin, sources, parameters)]),
                 },
                 parts => join(parts, origin, sources, parameters),
@@ -187,12 +171,16 @@ fn join(
     let mut text = String::new();
     let mut place = None;
     let mut mistakes = Vec::new();
+    let mut known = true;
     for part in parts {
         match part {
             Part::Literal(literal) => text.push_str(literal),
             Part::Reference(name) => match parameters.get(*name) {
                 Some(parameter) => {
-                    text.push_str(&parameter.value.to_text().unwrap_or_default());
+                    match parameter.value.as_ref().and_then(Value::to_text) {
+                        Some(value) => text.push_str(&value),
+                        None => known = false,
+                    }
                     place = place.or(parameter.place);
                 }
                 None => mistakes.push(undefined(name, origin, sources, parameters)),
@@ -200,7 +188,7 @@ fn join(
             Part::Broken(rest) => mistakes.push(broken(rest, origin, sources)),
         }
     }
-    if mistakes.is_empty() { Ok((Value::Text(text), place)) } else { Err(mistakes) }
+    if known && mistakes.is_empty() { Ok((Value::Text(text), place)) } else { Err(mistakes) }
 }
 
 /// The names that a text refers to.

@@ -1,5 +1,7 @@
 //! The JSON Schema of the spec language, generated from the types in [`crate::model`] and nothing else.
 
+use std::collections::BTreeSet;
+
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
@@ -15,7 +17,39 @@ pub fn json_schema() -> Value {
     let mut schema =
         SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Spec>().to_value();
     forget_null(&mut schema);
+    forget_unused(&mut schema);
     schema
+}
+
+/// Drops the definitions that nothing refers to: tables of Harbor's that a spec may only say a part of.
+fn forget_unused(schema: &mut Value) {
+    let Some(Value::Object(mut definitions)) = schema.as_object_mut().and_then(|root| root.remove("$defs"))
+    else {
+        return;
+    };
+    let mut used = BTreeSet::new();
+    let mut new = references(schema);
+    while let Some(name) = new.pop() {
+        if used.insert(name.clone())
+            && let Some(definition) = definitions.get(&name)
+        {
+            new.extend(references(definition));
+        }
+    }
+    definitions.retain(|name, _| used.contains(name));
+    schema["$defs"] = Value::Object(definitions);
+}
+
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(object) => {
+            let own =
+                object.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix("#/$defs/"));
+            own.map(str::to_owned).into_iter().chain(object.values().flat_map(references)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The schema as text that can be written to a file.

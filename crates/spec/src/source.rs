@@ -1,6 +1,6 @@
 //! The text of one spec file, kept for diagnostics; nothing here knows TOML.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
@@ -157,15 +157,15 @@ pub fn read(root: &Utf8Path, name: &Utf8Path) -> Result<Arc<Source>, Unreadable>
 }
 
 fn read_bytes(path: &Utf8Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
+    // Before it is opened: a pipe would wait for somebody who writes to it.
+    let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    // Anything else (a pipe, a device) could block or never end.
     if !metadata.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
+    let file = File::open(path)?;
     let mut bytes =
         Vec::with_capacity(usize::try_from(metadata.len().min(MAX_BYTES)).unwrap_or_default() + 1);
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;

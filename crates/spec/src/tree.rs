@@ -232,17 +232,27 @@ pub fn parse(file: FileId, source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>
     let (root, errors) = DeTable::parse_recoverable(source.text());
     let mut found = Vec::new();
     let mut other = None;
+    let mut repeated = 0..0;
     for error in &errors {
         let span = error.span().unwrap_or_else(|| source.first_line());
         if error.message() == "duplicate key" {
-            found.push(duplicate::explain(source, span));
+            // What stands under a header that is written twice would all be reported again.
+            if !repeated.contains(&span.start) {
+                repeated = duplicate::section_of_header(source, &span);
+                found.push(duplicate::explain(source, span));
+            }
         } else if other.is_none() {
+            let hint = if error.message().contains("quoted") {
+                "put strings in quotes"
+            } else {
+                "see https://toml.io for the notation"
+            };
             other = Some(
                 Diagnostic::error(
                     Label::new(Arc::clone(source), span),
                     format!("not TOML: {}", error.message()),
                 )
-                .with_hint("strings need quotes; see https://toml.io for the notation"),
+                .with_hint(hint),
             );
         }
     }
@@ -279,7 +289,7 @@ impl Reader<'_> {
                 _ => {
                     self.mistake(
                         span.clone(),
-                        format!("`{}` is not a finite number", &self.source.text()[span.clone()]),
+                        format!("`{}` is not a finite number", number.as_str()),
                         "every number in a spec is finite; leave the key out, or use its word for \"off\"",
                     );
                     Value::Float(0.0)

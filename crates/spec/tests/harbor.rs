@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::b;
+use support::{B, Space, b, edited, said};
 
 #[test]
 fn agent_class() {
@@ -198,8 +198,6 @@ retry_wait_multiplier = 0"#,
       help: it is a number of seconds
     error 17:22 <-2> `retry_max_wait_sec` must not be negative
       help: it is a number of seconds
-    error 17:22 <-2> the most seconds before a retry (-2) are fewer than the first (-1)
-      help: raise `retry_max_wait_sec`, or lower `retry_min_wait_sec`
     error 18:25 <0> `retry_wait_multiplier` must be greater than 0
       help: 1 changes nothing
     ");
@@ -229,7 +227,7 @@ verifier_timeout_multiplier = -1"#,
     )]);
     insta::assert_snapshot!(said, @"
     error 15:21 <0> `agent_timeout_sec` must be greater than 0
-      help: 1 changes nothing
+      help: leave it out to give the agent what the inner task says
     error 16:22 <0> `timeout_multiplier` must be greater than 0
       help: 1 changes nothing
     error 17:31 <-1> `verifier_timeout_multiplier` must be greater than 0
@@ -265,8 +263,8 @@ fn arguments() {
 agent_args = { "a-b" = 1, day = 2026-01-01 }"#,
     )]);
     insta::assert_snapshot!(said, @r#"
-    error 15:16 <"a-b"> `a-b` cannot be the name of an argument
-      help: use letters, digits and `_`, and no digit first
+    error 15:33 <2026-01-01> `harbor.agent_args.day` is a date or time, which cannot be passed on
+      help: put it in quotes: "2026-01-01"
     "#);
 }
 
@@ -652,5 +650,19 @@ project = ""
       help: the evidence holds everything that would be reported
     error 26:11 <""> `project` is empty
       help: name the project, or leave `[wandb]` out
+    "#);
+}
+
+#[test]
+fn registry_that_is_a_folder_beside_the_spec() {
+    let space = Space::new();
+    space.write("task/inner-tasks/one/task.toml", "");
+    space.write(
+        "task/spec.toml",
+        edited(B, &[(r#"{ path = "inner-tasks" }"#, r#"{ registry = "inner-tasks", version = "1" }"#)]),
+    );
+    insta::assert_snapshot!(said(space.load("task/spec.toml")), @r#"
+    error task/spec.toml:12:23 <"inner-tasks"> `inner-tasks` looks like a path
+      help: tasks on this machine are written `source = { path = "..." }`
     "#);
 }

@@ -36,8 +36,6 @@ fn counts_of_zero() {
 fn evaluation_timeout_of_zero() {
     let said = a(&[("", "[limits]\nevaluation_timeout_sec = 0\n")]);
     insta::assert_snapshot!(said, @"
-    warning 35:26 <0> `evaluation_timeout_sec` is 0 s, but the whole split `validation` can take ceil(3 samples x 1 / 2) x 60 s = 120 s
-      help: write `evaluation_timeout_sec = 120` or more, or raise `concurrency`
     error 35:26 <0> `evaluation_timeout_sec` must be at least 1
       help: it is a number of seconds
     ");

@@ -57,11 +57,13 @@ fn overlays() {
     let said = a(&[(
         r#"path = "baseline""#,
         r#"path = "baseline"
-overlays = [{ from = "o", to = "../x" }, { from = "o", to = "" }, { from = "../o" }]"#,
+overlays = [{ from = "o", to = "../x" }, { from = "o", to = "" }, { from = "o" }]"#,
     )]);
     insta::assert_snapshot!(said, @r#"
-    error 7:76 <"../o"> `../o` leads out of the workspace
-      help: move what it names into the workspace, so that every clone has it
+    error 7:32 <"../x"> `../x` leads out of the baseline
+      help: write a path from the root of the baseline; "." is the root
+    error 7:61 <""> `to` is empty
+      help: "." is the baseline's root
     "#);
 }
 
@@ -370,4 +372,15 @@ fn pass_through_of_an_unknown_key() {
     error 35:1 <cpu> unknown key `cpu` in `[task.environment]`
       help: did you mean `cpus`?
     ");
+}
+
+#[test]
+fn pass_through_of_a_date() {
+    let said = a(&[("", "[task.metadata]\nmade = 2026-01-01\nlist = [{ at = 10:00:00 }]\n")]);
+    insta::assert_snapshot!(said, @r#"
+    error 35:8 <2026-01-01> `task.metadata.made` is a date or time, which cannot be passed on
+      help: put it in quotes: "2026-01-01"
+    error 36:16 <10:00:00> `task.metadata.list` is a date or time, which cannot be passed on
+      help: put it in quotes: "10:00:00"
+    "#);
 }

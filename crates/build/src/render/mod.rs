@@ -3,6 +3,7 @@
 //! Nothing is escaped by itself: a template says `{{sh value}}`, `{{yaml value}}` and so on, and the standard ones are
 //! tested to do so with values that break out of every quote.
 
+pub mod contexts;
 mod helpers;
 pub mod quote;
 
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use handlebars::Handlebars;
+use handlebars::{Handlebars, RenderError, RenderErrorReason};
 use serde::Serialize;
 
 use crate::digest::Digest;
@@ -43,6 +44,8 @@ pub const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../../../templ
 pub struct Templates {
     registry: Handlebars<'static>,
     digests: BTreeMap<String, Digest>,
+    /// Where each template comes from, and whether it is a spec's own.
+    files: BTreeMap<String, (Utf8PathBuf, bool)>,
     /// What was read.
     pub group: Arc<Group>,
     /// Many tasks say the same to a template: what came out is kept by what went in.
@@ -61,22 +64,30 @@ impl Templates {
         registry.register_escape_fn(handlebars::no_escape);
         helpers::register(&mut registry);
         let mut digests = BTreeMap::new();
+        let mut files = BTreeMap::new();
         for (name, standard) in TEMPLATES.into_iter().chain(PARTIALS) {
             let shared = folder.join(format!("{name}.hbs"));
             let (text, from) = match own.get(name) {
                 Some(path) => {
                     (recorder.text(path).map_err(|error| error.at(&["templates", name]))?, path.clone())
                 }
-                None if recorder.kind(&shared)? == Some(Kind::File) => (recorder.text(&shared)?, shared),
+                None if recorder.kind_behind(&shared)? == Some(Kind::File) => {
+                    (recorder.text(&shared)?, shared)
+                }
                 None => (standard.to_owned(), Utf8PathBuf::from(format!("{name}.hbs"))),
             };
             registry.register_template_string(name, &text).map_err(|error| {
                 let place = error.pos().map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
-                BuildError::new(format!("{from}{place}: the template is not valid: {}", error.reason()))
+                let reason = error.reason().to_string();
+                // The parser lists everything that could have come: the list helps nobody.
+                let reason = reason.split(": expected").next().unwrap_or(&reason);
+                BuildError::new(format!("{from}{place}: the template is not valid: {reason}"))
+                    .hint("every `{{#if}}` and its like needs its end, and every `{{` a `}}`")
             })?;
+            files.insert(name.to_owned(), (from, own.contains_key(name)));
             digests.insert(name.to_owned(), Digest::of(text.as_bytes()));
         }
-        Ok(Self { registry, digests, group: Arc::new(recorder.finish()), rendered: Mutex::default() })
+        Ok(Self { registry, digests, files, group: Arc::new(recorder.finish()), rendered: Mutex::default() })
     }
 
     /// The digest of each template by the file it makes.
@@ -92,17 +103,25 @@ impl Templates {
 
     /// Renders a file that is like no other task's.
     pub fn render(&self, name: &str, context: &impl Serialize) -> Result<Content> {
-        let text = self.registry.render(name, context).map_err(|error| {
-            let place = match (error.line_no, error.column_no) {
-                (Some(line), Some(column)) => format!(":{line}:{column}"),
-                _ => String::new(),
-            };
-            let template = error.template_name.clone().unwrap_or_else(|| name.to_owned());
-            BuildError::new(format!("{template}.hbs{place}: {}", error.reason()))
-                .hint("the reference lists what each template may use; correct the name in the template")
-                .at(&["templates", name])
-        })?;
+        let text = self.registry.render(name, context).map_err(|error| self.located(name, &error))?;
         Ok(Content::bytes(text.into_bytes()))
+    }
+
+    /// A mistake in a template, with its place there, and at the field of the spec if the template is the spec's own.
+    fn located(&self, name: &str, error: &RenderError) -> BuildError {
+        let template = error.template_name.as_deref().unwrap_or(name);
+        let (file, own) = self.files.get(template).cloned().unwrap_or_else(|| (template.into(), false));
+        let place = match (error.line_no, error.column_no) {
+            (Some(line), Some(column)) => format!(":{line}:{column}"),
+            _ => String::new(),
+        };
+        let reason = match error.reason() {
+            RenderErrorReason::MissingVariable(Some(name)) => format!("there is no variable `{name}`"),
+            reason => reason.to_string(),
+        };
+        let error = BuildError::new(format!("{file}{place}: {reason}"))
+            .hint("the reference lists what each template may use; correct the name in the template");
+        if own { error.at(&["templates", template]) } else { error }
     }
 
     /// Renders a file that many tasks may have in common.
@@ -152,7 +171,7 @@ mod tests {
             "{{sh imag}}",
         ] {
             let error = render(&format!("\n{template}"), &json!({"image": "a"})).unwrap_err();
-            assert!(error.to_string().starts_with("tests/Dockerfile.hbs:2:"), "{template}: {error}");
+            assert!(error.to_string().starts_with("own.hbs:2:"), "{template}: {error}");
             assert!(error.to_string().contains("imag"), "{template}: {error}");
         }
     }

@@ -4,32 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use serde::Serialize;
 use taskwright_harbor::digest::content_digest_of;
-use taskwright_harbor::task_toml::{
-    Artifact, ArtifactEntry, Author, CollectHook, EnvironmentMode, PackageInfo, TaskToml, User,
-};
 use taskwright_spec::LoadedSpec;
-use taskwright_spec::model::{Access, Direction, InnerDocker, Mode, Policy, Spec, TaskSource, Verifier};
+use taskwright_spec::model::{Spec, TaskSource, Verifier};
 
-use super::baseline::{self, COMMIT_IDENTITY, COMMIT_MESSAGE, COMMIT_TIME};
 use super::splits::{Resolved, Source};
-use super::{Context, binary, dataset, inner_tasks, secrets, serve, splits};
+use super::task_toml::task_toml;
+use super::{Context, baseline, binary, dataset, inner_tasks, listing, secrets, serve, splits};
 use crate::digest::Digest;
 use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Recorder};
 use crate::key::Key;
 use crate::lock::LockEntry;
 use crate::render::Templates;
+use crate::render::contexts::{
+    ImageContext, Nothing, compose_context, exposed, instruction_context, main_context, sidecar_context,
+    solve_context,
+};
 use crate::state::GENERATOR;
 use crate::tree::{Content, Entry, Tree};
-
-/// The sidecar's service name.
-const SIDECAR: &str = "eval-sidecar";
-/// Where the sidecar leaves its evidence.
-const EVIDENCE: &str = "/evidence";
-/// The optimizer's user.
-const AGENT: &str = "agent";
 
 /// Everything that a task is made from, read and checked, before any of it is rendered.
 pub struct Ingredients {
@@ -51,10 +44,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
     let spec = &loaded.spec;
     let mut recorder = Recorder::new(context.root(), context.cache);
     let templates = load_templates(context, spec)?;
-    let baseline = context
-        .shared
-        .baselines
-        .get(&baseline::id(&spec.baseline), || baseline::make(context, &spec.baseline))?;
+    let baseline = baseline::shared(context, &spec.baseline)?;
     let binary = context.shared.binary.get(&(), || binary::make(context))?;
     let mut groups = vec![
         Arc::clone(&templates.group),
@@ -86,14 +76,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
         }
         None => None,
     };
-    let dataset = match &spec.dataset {
-        Some(dataset) => {
-            let filters = dataset::filters(spec);
-            let id = dataset::id(dataset, &filters);
-            Some(context.shared.datasets.get(&id, || dataset::make(context, dataset, &filters))?)
-        }
-        None => None,
-    };
+    let dataset = dataset::shared(context, spec)?;
     groups.extend(dataset.iter().map(|node| Arc::clone(&node.group)));
 
     let found = match spec.harbor.as_ref().map(|harbor| &harbor.source) {
@@ -159,7 +142,7 @@ impl Ingredients {
         key.add("generator", GENERATOR);
         let said = serde_json::to_value(spec).unwrap_or_default();
         key.add_fields("spec", &said);
-        add_tree(&mut key, "baseline", &self.baseline.tree);
+        key.add_digest("baseline", self.baseline.digest);
         key.add("baseline.commit", &self.baseline.commit);
         if let Entry::File { content, .. } = &self.binary.entry {
             key.add_digest("binary", content.digest());
@@ -168,16 +151,16 @@ impl Ingredients {
             key.add_digest(format!("template {name}.hbs"), digest);
         }
         if let Some(dataset) = &self.dataset {
-            add_tree(&mut key, "dataset", &dataset.tree);
+            key.add_digest("dataset", dataset.digest);
         }
         if let Some(scorer) = &self.scorer {
-            add_tree(&mut key, "scorer", scorer);
+            listing::add(&mut key, "scorer", scorer);
         }
         if let Some(inner) = &self.inner {
-            add_tree(&mut key, "inner task", &inner.tree);
+            listing::add(&mut key, "inner task", &inner.tree);
         }
         if let Some(solution) = &self.solution {
-            add_tree(&mut key, "solution", solution);
+            listing::add(&mut key, "solution", solution);
         }
         key.add_digest(
             format!("instruction `{}`", spec.instruction.file.as_path()),
@@ -212,7 +195,7 @@ impl Ingredients {
         let lock = LockEntry {
             version: spec.version.clone(),
             spec: spec_digest.to_string(),
-            baseline: self.baseline.tree.digest().to_string(),
+            baseline: self.baseline.digest.to_string(),
             baseline_commit: self.baseline.commit.clone(),
             dataset: self.dataset.as_ref().map(|node| node.digest.to_string()),
             scorer: self.scorer.as_ref().map(|tree| tree.digest().to_string()),
@@ -244,7 +227,7 @@ impl Ingredients {
         for split in exposed(spec) {
             let samples = self.resolved.splits.get(split).map_or(&[][..], Vec::as_slice);
             if let (Some(node), Some(dataset)) = (&self.dataset, &spec.dataset) {
-                let content = dataset::without_labels(context.store, node, dataset, samples)?;
+                let content = dataset::without_labels(context, node, dataset, samples)?;
                 tree.insert(
                     format!("environment/samples/{split}.jsonl"),
                     Entry::File { content, executable: false },
@@ -276,10 +259,9 @@ impl Ingredients {
         let templates = &self.templates;
         let plain = |content: Content| Entry::File { content, executable: false };
         let script = |content: Content| Entry::File { content, executable: true };
-        tree.insert(
-            "instruction.md",
-            plain(templates.render("instruction.md", &self.instruction_context(spec))?),
-        );
+        let instruction =
+            instruction_context(spec, &self.instruction, &self.baseline.read_only, &self.resolved.splits);
+        tree.insert("instruction.md", plain(templates.render("instruction.md", &instruction)?));
         tree.insert(
             "solution/solve.sh",
             script(templates.render_shared("solution/solve.sh", &solve_context(spec))?),
@@ -310,270 +292,9 @@ impl Ingredients {
         }
         Ok(())
     }
-
-    fn instruction_context<'a>(&'a self, spec: &'a Spec) -> InstructionContext<'a> {
-        let limit = |limit: taskwright_spec::model::Limit| {
-            limit.at_most().map_or_else(|| "unlimited".to_owned(), |count| count.to_string())
-        };
-        let splits =
-            spec.splits.iter().filter(|(_, split)| split.access != Access::NoAccess).map(|(name, split)| {
-                let floor = split.access == Access::NonViewable && split.min_samples > 1;
-                SplitContext {
-                    name,
-                    samples: self.resolved.splits.get(name).map_or(0, Vec::len),
-                    evaluate: if floor {
-                        format!("yes, at least {} samples a time", split.min_samples)
-                    } else {
-                        "yes".to_owned()
-                    },
-                    see: if split.access == Access::Viewable {
-                        "every sample's result"
-                    } else {
-                        "the aggregate"
-                    },
-                    runs: limit(split.budget.runs),
-                    budget: limit(split.budget.samples),
-                }
-            });
-        let mut read_only = spec.baseline.read_only.clone();
-        read_only.extend(self.baseline.read_only.iter().cloned());
-        InstructionContext {
-            statement: self.instruction.trim_end(),
-            description: &spec.description,
-            read_only,
-            splits: splits.collect(),
-            has_floor: spec
-                .splits
-                .values()
-                .any(|split| split.access == Access::NonViewable && split.min_samples > 1),
-            has_exposed: exposed(spec).next().is_some(),
-            exposed: exposed(spec).collect(),
-            metric: &spec.objective.metric,
-            better: if spec.objective.direction == Direction::Maximize { "more" } else { "less" },
-            constraints: &spec.objective.constraints,
-            submit: spec.selection.policy == Policy::Submit,
-            selection_split: serve::selection_split(spec),
-            targets: spec.targets.iter().map(|target| target.split.as_str()).collect(),
-            multifidelity: spec.instruction.multifidelity,
-            exhaust_budget: spec.instruction.exhaust_budget,
-            inner_docker: uses_host_docker(spec),
-        }
-    }
-}
-
-fn add_tree(key: &mut Key, label: &str, tree: &Tree) {
-    for (path, entry) in tree.iter() {
-        let digest = entry.digest();
-        match entry {
-            Entry::File { executable: true, .. } => {
-                key.add(format!("{label} `{path}`"), format!("{digest} executable"))
-            }
-            Entry::File { .. } => key.add_digest(format!("{label} `{path}`"), digest),
-            Entry::Symlink { target } => key.add(format!("{label} `{path}`"), format!("link to {target}")),
-        }
-    }
 }
 
 /// The digest of a spec with everything inherited, substituted and filled in: comments and order do not count.
 fn digest_of_spec(spec: &Spec) -> Digest {
     Digest::of(&serde_json::to_vec(spec).unwrap_or_default())
-}
-
-fn exposed(spec: &Spec) -> impl Iterator<Item = &str> {
-    spec.splits.iter().filter(|(_, split)| split.expose).map(|(name, _)| name.as_str())
-}
-
-fn uses_host_docker(spec: &Spec) -> bool {
-    spec.harbor.as_ref().is_some_and(|harbor| harbor.inner_docker == InnerDocker::HostSocket)
-}
-
-fn task_toml(spec: &Spec, spec_digest: Digest, commit: &str) -> TaskToml {
-    let mut task = TaskToml::from(spec.task.clone());
-    task.task = Some(PackageInfo {
-        name: format!("{}/{}", spec.organization, spec.name),
-        version: Some(spec.version.clone()),
-        description: spec.description.clone(),
-        authors: spec
-            .authors
-            .iter()
-            .map(|author| Author { name: author.name.clone(), email: author.email.clone() })
-            .collect(),
-        keywords: spec.keywords.clone(),
-    });
-    let mut ours = toml::Table::new();
-    ours.insert("spec".to_owned(), spec_digest.to_string().into());
-    ours.insert("baseline_commit".to_owned(), commit.into());
-    ours.insert("mode".to_owned(), if spec.mode == Mode::A { "a" } else { "b" }.into());
-    task.metadata.insert("taskwright".to_owned(), ours.into());
-    task.agent.user = Some(User::Name(AGENT.to_owned()));
-    task.verifier.environment_mode = Some(match spec.verifier {
-        Verifier::Separate => EnvironmentMode::Separate,
-        Verifier::Shared => EnvironmentMode::Shared,
-    });
-    task.verifier.collect.push(CollectHook {
-        command: "/usr/local/bin/taskwright finalize".to_owned(),
-        service: Some(SIDECAR.to_owned()),
-        #[expect(clippy::cast_precision_loss, reason = "a timeout of more than 2^52 seconds is none")]
-        timeout_sec: Some(spec.limits.finalize_timeout_sec as f64),
-        ..CollectHook::default()
-    });
-    task.artifacts.push(ArtifactEntry::Table(Artifact {
-        source: EVIDENCE.to_owned(),
-        service: Some(SIDECAR.to_owned()),
-        ..Artifact::default()
-    }));
-    task
-}
-
-/// A template that needs to be told nothing.
-#[derive(Serialize)]
-struct Nothing {}
-
-#[derive(Serialize)]
-struct ImageContext<'a> {
-    image: &'a str,
-}
-
-#[derive(Serialize)]
-struct InstructionContext<'a> {
-    statement: &'a str,
-    description: &'a str,
-    read_only: Vec<String>,
-    splits: Vec<SplitContext<'a>>,
-    has_floor: bool,
-    has_exposed: bool,
-    exposed: Vec<&'a str>,
-    metric: &'a str,
-    better: &'static str,
-    constraints: &'a [taskwright_spec::model::Constraint],
-    submit: bool,
-    selection_split: String,
-    targets: Vec<&'a str>,
-    multifidelity: bool,
-    exhaust_budget: bool,
-    inner_docker: bool,
-}
-
-#[derive(Serialize)]
-struct SplitContext<'a> {
-    name: &'a str,
-    samples: usize,
-    evaluate: String,
-    see: &'static str,
-    runs: String,
-    budget: String,
-}
-
-#[derive(Serialize)]
-struct SolveContext<'a> {
-    has_files: bool,
-    message: &'a str,
-    splits: Vec<&'a str>,
-}
-
-fn solve_context(spec: &Spec) -> SolveContext<'_> {
-    // The split that ranks candidates is the one that the oracle has to be seen on.
-    let selection = serve::selection_split(spec);
-    SolveContext {
-        has_files: spec.solution.is_some(),
-        message: spec.solution.as_ref().map_or("Leave the baseline as it is", |solution| &solution.message),
-        splits: spec
-            .splits
-            .iter()
-            .filter(|(name, split)| split.access != Access::NoAccess && **name == selection)
-            .map(|(name, _)| name.as_str())
-            .collect(),
-    }
-}
-
-#[derive(Serialize)]
-struct ComposeContext<'a> {
-    environment: Vec<Variable<'a>>,
-    secrets: Vec<String>,
-    has_environment: bool,
-    shared_verifier: bool,
-    has_network: bool,
-    host_docker: bool,
-}
-
-#[derive(Serialize)]
-struct Variable<'a> {
-    name: &'a str,
-    value: &'a str,
-}
-
-fn compose_context(spec: &Spec) -> ComposeContext<'_> {
-    let secrets = serve::secrets(spec);
-    ComposeContext {
-        environment: spec.agent_env.iter().map(|(name, value)| Variable { name, value }).collect(),
-        has_environment: !secrets.is_empty(),
-        secrets,
-        shared_verifier: spec.verifier == Verifier::Shared,
-        has_network: spec.mode == Mode::B,
-        host_docker: uses_host_docker(spec),
-    }
-}
-
-#[derive(Serialize)]
-struct MainContext<'a> {
-    image: &'a str,
-    has_packages: bool,
-    snapshot: String,
-    packages: &'a [String],
-    has_samples: bool,
-    author_name: &'static str,
-    author_email: &'static str,
-    date: String,
-    message: &'static str,
-    commit: &'a str,
-}
-
-fn main_context<'a>(spec: &'a Spec, commit: &'a str) -> MainContext<'a> {
-    let (author_name, author_email) =
-        COMMIT_IDENTITY.trim_end_matches('>').split_once(" <").unwrap_or((COMMIT_IDENTITY, ""));
-    MainContext {
-        image: &spec.images.main,
-        has_packages: !spec.packages.main.is_empty(),
-        snapshot: snapshot(spec),
-        packages: &spec.packages.main,
-        has_samples: exposed(spec).next().is_some(),
-        author_name,
-        author_email,
-        date: format!("{COMMIT_TIME} +0000"),
-        message: COMMIT_MESSAGE,
-        commit,
-    }
-}
-
-#[derive(Serialize)]
-struct SidecarContext<'a> {
-    image: &'a str,
-    has_packages: bool,
-    snapshot: String,
-    packages: &'a [String],
-    folders: &'static [&'static str],
-}
-
-fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
-    let standard = match spec.mode {
-        Mode::A => "python:3.13-trixie",
-        Mode::B => "ghcr.io/astral-sh/uv:python3.13-trixie",
-    };
-    let local = matches!(spec.harbor.as_ref().map(|harbor| &harbor.source), Some(TaskSource::Local(_)));
-    SidecarContext {
-        image: if spec.images.sidecar == "default" { standard } else { &spec.images.sidecar },
-        has_packages: !spec.packages.sidecar.is_empty(),
-        snapshot: snapshot(spec),
-        packages: &spec.packages.sidecar,
-        folders: match spec.mode {
-            Mode::A => &["scorer", "dataset"],
-            Mode::B if local => &["inner-tasks"],
-            Mode::B => &[],
-        },
-    }
-}
-
-/// The snapshot's day as its address has it.
-fn snapshot(spec: &Spec) -> String {
-    spec.packages.snapshot.as_deref().unwrap_or_default().replace('-', "")
 }

@@ -1,30 +1,24 @@
 //! The baseline: plain files of a git revision with overlays, and the commit that the optimizer will start from.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::sync::Arc;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-use sha1::{Digest as _, Sha1};
 use taskwright_harbor::names::is_ignored_by_default;
 use taskwright_spec::model::{Baseline, BaselineSource};
 
-use super::Context;
+use super::repositories::{self, Place};
+use super::{Context, git_identity, listing};
+use crate::digest::Digest;
 use crate::error::{BuildError, Result, failed};
 use crate::git::Repository;
 use crate::inputs::{Group, Kind, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::store::Store;
-use crate::tree::{Blob, Content, Entry, LARGE, Tree, check_member};
-
-/// Who made the baseline's commit, and when: the same for every task, so that the commit depends on the files alone.
-pub const COMMIT_IDENTITY: &str = "Taskwright <taskwright@localhost>";
-/// Seconds since 1970, in UTC.
-pub const COMMIT_TIME: u64 = 1_000_000_000;
-/// The baseline commit's message.
-pub const COMMIT_MESSAGE: &str = "Baseline";
+use crate::tree::{Blob, Entry, LARGE, Tree, check_member};
 
 /// What the first bytes of a file say that git-lfs keeps elsewhere.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -33,6 +27,8 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 pub struct Node {
     /// Its files.
     pub tree: Tree,
+    /// Their digest.
+    pub digest: Digest,
     /// The identifier of the git tree of these files.
     pub tree_id: String,
     /// The identifier of the commit that the optimizer starts from.
@@ -70,8 +66,13 @@ pub fn id(baseline: &Baseline) -> String {
     serde_json::to_string(baseline).unwrap_or_default()
 }
 
+/// The baseline of a build that is the same for all tasks that say the same of it.
+pub fn shared(context: &Context<'_>, baseline: &Baseline) -> Result<Arc<Node>> {
+    context.shared.baselines.get(&id(baseline), || make(context, baseline))
+}
+
 /// Makes a baseline, or takes it from the store.
-pub fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
+fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
     let id = id(baseline);
     let remembered = context.state.baselines.get(&id).filter(|node| node.group.is_unchanged(context.root()));
     let mut recorder = Recorder::new(context.root(), context.cache);
@@ -80,12 +81,14 @@ pub fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
             let tree = work_tree(context, baseline, &mut recorder)?;
             (tree, Key::new("work tree", 1), Arc::new(recorder.finish()))
         }
-        (Some(node), BaselineSource::Commit) if context.store.step::<Manifest>(&node.key).is_some() => {
-            (load(context, &node.key)?, node.key.clone(), Arc::clone(&node.group))
-        }
-        (_, BaselineSource::Commit) => {
-            let (tree, key) = commit(context, baseline, &mut recorder)?;
-            (tree, key, Arc::new(recorder.finish()))
+        (remembered, BaselineSource::Commit) => {
+            let loaded = remembered.and_then(|node| Some((load(context, &node.key)?, node)));
+            if let Some((tree, node)) = loaded {
+                (tree, node.key.clone(), Arc::clone(&node.group))
+            } else {
+                let (tree, key) = commit(context, baseline, &mut recorder)?;
+                (tree, key, Arc::new(recorder.finish()))
+            }
         }
     };
     // Overlays are read on their own: only what the revision was read from spares us from asking git again.
@@ -98,85 +101,86 @@ pub fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
             .hint("commit at least one file that the optimizer can improve")
             .at(&["baseline", "path"]));
     }
-    let tree_id = git_tree(&tree, context.store)?;
-    let commit = git_commit(&tree_id);
+    let tree_id = git_identity::tree(&tree, context.store)?;
+    let commit = git_identity::commit(&tree_id);
+    let digest = tree.digest();
+    listing::remember(context.store, "baseline", &tree, digest)?;
     context.boundary(Boundary::Baseline)?;
-    Ok(Node { tree, tree_id, commit, read_only, group, overlays: Arc::new(recorder.finish()), key })
+    Ok(Node { tree, digest, tree_id, commit, read_only, group, overlays: Arc::new(recorder.finish()), key })
 }
 
 fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_>) -> Result<(Tree, Key)> {
     let at_path = |error: BuildError| error.at(&["baseline", "path"]);
-    let (repository, inside) = locate(context, baseline, recorder)?;
+    let place = locate(context, baseline, recorder)?;
+    // What is looked at now can only be older than git's answer: a change in between is seen the next time.
+    watch(context, &place, baseline, recorder)?;
     if baseline.git.is_none() && baseline.rev == "HEAD" {
-        refuse_changes(&repository, &inside, baseline)?;
+        refuse_changes(context, &place, baseline)?;
     }
-    let tree_id = repository.tree(&baseline.rev, &inside).map_err(|error| {
-        let field = if error.to_string().contains("knows no revision") { "rev" } else { "path" };
-        error.at(&["baseline", field])
+    let rev = baseline.rev.as_str();
+    let commit = place.commit(rev).map_err(|error| error.at(&["baseline", "rev"]))?.ok_or_else(|| {
+        let shown = baseline.git.as_ref().unwrap_or(&baseline.path).as_path();
+        BuildError::new(format!("git knows no revision `{rev}` in the repository of `{shown}`"))
+            .hint("commit first, fetch it, or correct `baseline.rev`")
+            .at(&["baseline", "rev"])
     })?;
-    watch(context, &repository, &inside, baseline, recorder)?;
+    let tree_id = match place.object(context, rev, &commit).map_err(at_path)? {
+        Some((kind, id)) if kind == "tree" => id,
+        Some(_) => {
+            return Err(at_path(BuildError::new(format!(
+                "`{}` is not a folder in revision `{rev}`",
+                place.inside
+            ))));
+        }
+        None => {
+            let short = &commit[..commit.len().min(12)];
+            return Err(at_path(
+                BuildError::new(format!("revision `{rev}` ({short}) has no folder `{}`", place.inside))
+                    .hint("commit the folder, or correct `baseline.path`"),
+            ));
+        }
+    };
     let mut key = Key::new("baseline", 1);
     key.add("baseline.tree", &tree_id);
-    if context.store.step::<Manifest>(&key).is_none() {
-        context.may_make(&format!("archiving `{}`", baseline.path.as_path()))?;
-        let manifest = archive(context, &repository, &tree_id).map_err(at_path)?;
-        context.store.remember(&key, &manifest)?;
+    if let Some(tree) = load(context, &key) {
+        return Ok((tree, key));
     }
-    Ok((load(context, &key)?, key))
+    context.may_make(&format!("archiving `{}`", baseline.path.as_path()))?;
+    let manifest = archive(context, place.repository()?, &tree_id).map_err(at_path)?;
+    context.store.remember(&key, &manifest)?;
+    let tree = load(context, &key).ok_or_else(|| {
+        BuildError::new("the store lost a baseline that was just put into it")
+            .hint("check the disk, and build again")
+    })?;
+    Ok((tree, key))
 }
 
 /// The repository, and the baseline's path from its root.
-fn locate(
-    context: &Context<'_>,
-    baseline: &Baseline,
-    recorder: &mut Recorder<'_>,
-) -> Result<(Repository, Utf8PathBuf)> {
+fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_>) -> Result<Place> {
     let path = baseline.path.as_path();
     if let Some(git) = &baseline.git {
-        let folder = context.root().join(git.as_path());
-        if !folder.is_dir() {
+        if !context.root().join(git.as_path()).is_dir() {
             return Err(BuildError::new(format!("`{}` does not exist", git.as_path()))
                 .hint("`baseline.git` is the folder of a git repository on this machine: clone it first")
                 .at(&["baseline", "git"]));
         }
-        let repository = Repository::containing(&folder).map_err(|error| error.at(&["baseline", "git"]))?;
-        let inside = if path == "." { Utf8PathBuf::new() } else { path.to_owned() };
-        return Ok((repository, inside));
+        return repositories::place(context, baseline);
     }
     match recorder.kind(path)? {
-        Some(Kind::Folder) => {}
-        Some(_) => {
-            return Err(BuildError::new(format!("`{path}` is not a folder")).at(&["baseline", "path"]));
-        }
-        None => {
-            return Err(BuildError::new(format!("`{path}` does not exist"))
-                .hint("create the folder, add the files that the optimizer starts from, and commit them")
-                .at(&["baseline", "path"]));
-        }
+        Some(Kind::Folder) => repositories::place(context, baseline),
+        Some(_) => Err(BuildError::new(format!("`{path}` is not a folder")).at(&["baseline", "path"])),
+        None => Err(BuildError::new(format!("`{path}` does not exist"))
+            .hint("create the folder, add the files that the optimizer starts from, and commit them")
+            .at(&["baseline", "path"])),
     }
-    let folder = context.root().join(path);
-    let repository = Repository::containing(&folder).map_err(|error| error.at(&["baseline", "path"]))?;
-    let Some(top) = &repository.work_tree else {
-        return Err(BuildError::new(format!(
-            "`{path}` is in a bare repository, which has no files to look at"
-        ))
-        .hint("name the bare repository in `baseline.git`, and the folder inside it in `baseline.path`")
-        .at(&["baseline", "path"]));
-    };
-    let real = folder.canonicalize_utf8().map_err(failed("resolving", &folder))?;
-    let real_top = top.canonicalize_utf8().map_err(failed("resolving", top))?;
-    let inside = real.strip_prefix(&real_top).map(Utf8Path::to_owned).map_err(|_| {
-        BuildError::new(format!("`{path}` is not inside the git work tree `{top}`")).at(&["baseline", "path"])
-    })?;
-    Ok((repository, inside))
 }
 
-fn refuse_changes(repository: &Repository, inside: &Utf8Path, baseline: &Baseline) -> Result<()> {
-    let changes = repository.changes(inside).map_err(|error| error.at(&["baseline", "path"]))?;
+fn refuse_changes(context: &Context<'_>, place: &Place, baseline: &Baseline) -> Result<()> {
+    let changes = place.changes(context).map_err(|error| error.at(&["baseline", "path"]))?;
     if changes.is_empty() {
         return Ok(());
     }
-    let shown: Vec<_> = changes.iter().take(10).map(|line| format!("  {line}")).collect();
+    let shown: Vec<_> = changes.iter().take(10).map(|line| format!("  {}", on_one_line(line))).collect();
     let more =
         if changes.len() > 10 { format!("\n  and {} more", changes.len() - 10) } else { String::new() };
     Err(BuildError::new(format!(
@@ -188,33 +192,44 @@ fn refuse_changes(repository: &Repository, inside: &Utf8Path, baseline: &Baselin
     .at(&["baseline", "path"]))
 }
 
+/// A name as it is, but for line breaks and their like.
+fn on_one_line(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect()
+}
+
 /// Remembers everything that the revision and the absence of changes were read from.
 fn watch(
     context: &Context<'_>,
-    repository: &Repository,
-    inside: &Utf8Path,
+    place: &Place,
     baseline: &Baseline,
     recorder: &mut Recorder<'_>,
 ) -> Result<()> {
+    let repository = place.repository()?;
     let rev = baseline.rev.as_str();
     let is_commit = rev.len() >= 40 && rev.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_commit {
         return Ok(());
     }
     let mut files = vec![repository.git_dir.join("HEAD"), repository.common_dir.join("packed-refs")];
-    match (rev, repository.reference(rev)) {
+    if rev != "HEAD" {
+        // In git's order: a new tag can take over the name of a branch.
+        let places = ["", "refs", "refs/tags", "refs/heads", "refs/remotes"];
+        files.extend(places.iter().map(|place| repository.common_dir.join(place).join(rev)));
+    }
+    match place.reference(rev)?.as_deref() {
         _ if repository.common_dir.join("reftable").exists() => recorder.set_volatile(),
-        ("HEAD", None) | (_, None) => recorder.set_volatile(),
-        (_, Some(reference)) if reference == "HEAD" => {}
-        (_, Some(reference)) => files.push(repository.common_dir.join(reference)),
+        None => recorder.set_volatile(),
+        Some("HEAD") => {}
+        Some(reference) => files.push(repository.common_dir.join(reference)),
     }
     if baseline.git.is_none() && rev == "HEAD" {
         files.push(repository.git_dir.join("index"));
         if let Some(top) = &repository.work_tree {
             // A rule in any of these can make an ignored file an uncommitted one.
-            files.extend(inside.ancestors().map(|folder| top.join(folder).join(".gitignore")));
+            files.extend(place.inside.ancestors().map(|folder| top.join(folder).join(".gitignore")));
             files.push(repository.common_dir.join("info/exclude"));
-            watch_folder(context, baseline.path.as_path(), recorder)?;
+            watch_folder(baseline.path.as_path(), recorder)?;
         }
     }
     for file in files {
@@ -226,11 +241,14 @@ fn watch(
     Ok(())
 }
 
-fn watch_folder(context: &Context<'_>, folder: &Utf8Path, recorder: &mut Recorder<'_>) -> Result<()> {
+fn watch_folder(folder: &Utf8Path, recorder: &mut Recorder<'_>) -> Result<()> {
     for (name, kind) in recorder.folder(folder)? {
         let path = folder.join(&name);
         match kind {
-            Kind::Folder => watch_folder(context, &path, recorder)?,
+            // What git keeps for itself is no part of the work tree, and what is neither file nor folder git passes over.
+            Kind::Folder if name == ".git" => {}
+            Kind::Other => {}
+            Kind::Folder => watch_folder(&path, recorder)?,
             Kind::File => {
                 recorder.digest(&path)?;
             }
@@ -246,21 +264,27 @@ fn relative(root: &Utf8Path, path: &Utf8Path) -> Utf8PathBuf {
 }
 
 fn archive(context: &Context<'_>, repository: &Repository, tree_id: &str) -> Result<Manifest> {
-    let listed = repository.list(tree_id)?;
-    if let Some((_, path)) = listed.iter().find(|(mode, _)| mode == "160000") {
+    let cleanroom = context.workspace.cache_dir();
+    let (manifest, folders) =
+        repository.archive(tree_id, &cleanroom, context.stop, |reader| unpack(reader, context.store))?;
+    let empty = empty_folders(&folders, &manifest.files);
+    if let Some((path, _)) =
+        repository.objects(tree_id, &empty)?.into_iter().find(|(_, (kind, _))| kind == "commit")
+    {
         return Err(BuildError::new(format!(
             "the baseline holds the submodule `{path}`, whose files git does not archive"
         ))
         .hint("copy its files in with an overlay, or commit them instead of the submodule"));
     }
-    let cleanroom = context.workspace.cache_dir();
-    repository.archive(tree_id, &cleanroom, context.stop, |reader| unpack(reader, context.store))
+    Ok(manifest)
 }
 
-fn unpack(reader: &mut dyn Read, store: &Store) -> Result<Manifest> {
+/// Reads an archive into the store; what comes with the manifest are the folders, to tell submodules by.
+fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>)> {
     let what = "the archive of the baseline";
     let broken = |error: std::io::Error| BuildError::new(format!("{what} cannot be read: {error}"));
     let mut files = Vec::new();
+    let mut folders = Vec::new();
     let mut archive = tar::Archive::new(reader);
     for member in archive.entries().map_err(broken)? {
         let mut member = member.map_err(broken)?;
@@ -270,7 +294,11 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<Manifest> {
                 .hint("rename it")
         })?;
         let kind = member.header().entry_type();
-        if kind.is_dir() || kind.is_pax_global_extensions() {
+        if kind.is_dir() {
+            folders.push(path);
+            continue;
+        }
+        if kind.is_pax_global_extensions() {
             continue;
         }
         check_member("the baseline", &path)?;
@@ -308,48 +336,46 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<Manifest> {
         files.push(Member { path, kind });
     }
     files.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(Manifest { files })
+    Ok((Manifest { files }, folders))
 }
 
-/// The files of a remembered archive; small ones are held in memory, because every task that uses them writes them out.
-fn load(context: &Context<'_>, key: &Key) -> Result<Tree> {
-    let manifest: Manifest = context
-        .store
-        .step(key)
-        .ok_or_else(|| BuildError::new("the store lost a baseline").hint("build again"))?;
+/// Folders of an archive without a file: git knows no empty folders, so each is a submodule, or all of its files are kept
+/// out by `export-ignore`.
+fn empty_folders<'a>(folders: &'a [String], files: &[Member]) -> Vec<&'a Utf8Path> {
+    let is_empty = |folder: &&String| {
+        let at = files.partition_point(|file| file.path.as_str() < folder.as_str());
+        !files.get(at).is_some_and(|file| file.path.starts_with(folder.as_str()))
+    };
+    folders.iter().filter(is_empty).map(|folder| Utf8Path::new(folder.trim_end_matches('/'))).collect()
+}
+
+/// The files of a remembered archive, unless some of it is lost or damaged; small ones are held in memory, because every
+/// task that uses them writes them out.
+fn load(context: &Context<'_>, key: &Key) -> Option<Tree> {
+    let manifest: Manifest = context.store.step(key)?;
     let mut tree = Tree::default();
     for member in manifest.files {
         let entry = match member.kind {
             MemberKind::Symlink { target } => Entry::Symlink { target },
             MemberKind::File { blob, executable } => {
-                let content = if blob.size < LARGE {
-                    Content::Bytes(context.store.read(blob)?.into(), blob.digest)
-                } else if context.store.holds(blob) {
-                    Content::Blob(blob)
-                } else {
-                    return Err(lost(context, key));
-                };
-                Entry::File { content, executable }
+                if !context.store.holds(blob) {
+                    return None;
+                }
+                Entry::File { content: context.store.content(blob).ok()?, executable }
             }
         };
         tree.insert(member.path, entry);
     }
-    Ok(tree)
-}
-
-/// Forgets a remembered archive whose bytes are gone.
-fn lost(context: &Context<'_>, key: &Key) -> BuildError {
-    context.store.forget(key);
-    BuildError::new("the store lost a file of a baseline").hint("build again: it will be archived anew")
+    Some(tree)
 }
 
 fn work_tree(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_>) -> Result<Tree> {
-    let (repository, inside) = locate(context, baseline, recorder)?;
+    let place = locate(context, baseline, recorder)?;
     // Which files count depends on the index and on ignore rules, which only git can tell.
     recorder.set_volatile();
     let mut tree = Tree::default();
-    for file in repository.work_tree_files(&inside)? {
-        let Ok(member) = file.strip_prefix(&inside) else { continue };
+    for file in place.repository()?.work_tree_files(&place.inside)? {
+        let Ok(member) = file.strip_prefix(&place.inside) else { continue };
         let path = baseline.path.as_path().join(member);
         check_member("the baseline", member.as_str())?;
         if is_ignored_by_default(member.as_str()) {
@@ -362,6 +388,12 @@ fn work_tree(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder
                 return Err(BuildError::new(format!("the baseline holds the submodule `{member}`"))
                     .hint("copy its files in with an overlay, or commit them instead of the submodule")
                     .at(&["baseline", "path"]));
+            }
+            Some(Kind::Other) => {
+                return Err(BuildError::new(format!(
+                    "`{path}` is neither a file, a folder nor a symbolic link"
+                ))
+                .at(&["baseline", "path"]));
             }
             Some(Kind::Symlink) => {
                 let target =
@@ -404,82 +436,4 @@ fn overlay(
         }
     }
     Ok(protected)
-}
-
-/// The identifier that git gives to a tree of these files, by the object format of git's own documentation: a blob is
-/// `blob SIZE\0BYTES`, a tree is `tree SIZE\0` and `MODE NAME\0ID` for each entry, sorted as if folders ended in `/`.
-fn git_tree(tree: &Tree, store: &Store) -> Result<String> {
-    let mut blobs = Vec::new();
-    for (path, entry) in tree.iter() {
-        let (mode, id) = match entry {
-            Entry::Symlink { target } => ("120000", git_object("blob", target.as_bytes())),
-            Entry::File { content, executable } => {
-                let mode = if *executable { "100755" } else { "100644" };
-                (mode, git_blob(content, store)?)
-            }
-        };
-        blobs.push((path, mode, id));
-    }
-    Ok(hex(&git_folder(&blobs, "")))
-}
-
-/// The tree of the entries below a folder, which `blobs` holds in path order.
-fn git_folder(blobs: &[(&str, &str, [u8; 20])], folder: &str) -> [u8; 20] {
-    let mut entries: Vec<(String, &str, &str, [u8; 20])> = Vec::new();
-    let mut rest = blobs;
-    while let Some((path, mode, id)) = rest.first() {
-        let name = &path[folder.len()..];
-        if let Some((child, _)) = name.split_once('/') {
-            let below = format!("{folder}{child}/");
-            let count = rest.iter().take_while(|(path, ..)| path.starts_with(&below)).count();
-            entries.push((format!("{child}/"), "40000", child, git_folder(&rest[..count], &below)));
-            rest = &rest[count..];
-        } else {
-            entries.push((name.to_owned(), mode, name, *id));
-            rest = &rest[1..];
-        }
-    }
-    entries.sort_by(|left, right| left.0.cmp(&right.0));
-    let mut bytes = Vec::new();
-    for (_, mode, name, id) in entries {
-        bytes.extend_from_slice(format!("{mode} {name}\0").as_bytes());
-        bytes.extend_from_slice(&id);
-    }
-    git_object("tree", &bytes)
-}
-
-fn git_blob(content: &Content, store: &Store) -> Result<[u8; 20]> {
-    let blob = match content {
-        Content::Bytes(bytes, _) => return Ok(git_object("blob", bytes)),
-        Content::Blob(blob) => blob,
-    };
-    let path = store.blob_path(blob.digest, false);
-    let mut file = File::open(&path).map_err(failed("opening", &path))?;
-    let mut hasher = Sha1::new();
-    hasher.update(format!("blob {}\0", blob.size));
-    let mut buffer = vec![0; 128 * 1024];
-    loop {
-        match file.read(&mut buffer).map_err(failed("reading", &path))? {
-            0 => return Ok(hasher.finalize().into()),
-            count => hasher.update(&buffer[..count]),
-        }
-    }
-}
-
-fn git_object(kind: &str, bytes: &[u8]) -> [u8; 20] {
-    let mut hasher = Sha1::new();
-    hasher.update(format!("{kind} {}\0", bytes.len()));
-    hasher.update(bytes);
-    hasher.finalize().into()
-}
-
-/// The identifier of the baseline's commit of a tree.
-fn git_commit(tree_id: &str) -> String {
-    let who = format!("{COMMIT_IDENTITY} {COMMIT_TIME} +0000");
-    let text = format!("tree {tree_id}\nauthor {who}\ncommitter {who}\n\n{COMMIT_MESSAGE}\n");
-    hex(&git_object("commit", text.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

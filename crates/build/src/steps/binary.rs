@@ -10,7 +10,7 @@ use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Kind, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
-use crate::tree::{Blob, Content, Entry, LARGE};
+use crate::tree::{Blob, Entry};
 use crate::workspace::Binary;
 
 /// The platform that the binary is built for: that of the images.
@@ -45,11 +45,7 @@ pub fn make(context: &Context<'_>) -> Result<Node> {
         }
         Binary::Package { name, sources } => package(context, name, sources)?,
     };
-    let content = if blob.size < LARGE {
-        Content::Bytes(context.store.read(blob)?.into(), blob.digest)
-    } else {
-        Content::Blob(blob)
-    };
+    let content = context.store.content(blob)?;
     context.boundary(Boundary::Binary)?;
     Ok(Node { entry: Entry::File { content, executable: true }, group, key })
 }
@@ -91,7 +87,7 @@ fn list(recorder: &mut Recorder<'_>, path: &Utf8Path, files: &mut BTreeSet<Utf8P
         Some(Kind::File) => {
             files.insert(path.to_owned());
         }
-        Some(Kind::Symlink) | None => {}
+        Some(Kind::Symlink | Kind::Other) | None => {}
     }
     Ok(())
 }

@@ -2,23 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use taskwright_spec::model::{Dataset, Samples, Spec};
 
-use super::Context;
+use super::{Context, listing};
 use crate::digest::Digest;
 use crate::error::{BuildError, Result, failed};
 use crate::inputs::{Group, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::store::Store;
-use crate::tree::{Content, Entry, Tree};
+use crate::tree::{Blob, Content, Entry, Tree};
 
 /// The longest row: one line is held in memory at a time.
 const LONGEST_ROW: u64 = 64 * 1024 * 1024;
@@ -39,6 +40,9 @@ pub struct Node {
     pub group: Arc<Group>,
 }
 
+/// A row, with its values as they are written: a number must reach a candidate digit by digit.
+type Row<'a> = BTreeMap<String, &'a RawValue>;
+
 /// What the store remembers of the rows.
 #[derive(Serialize, Deserialize)]
 struct Index {
@@ -47,7 +51,7 @@ struct Index {
 }
 
 /// The fields that the splits and targets of a spec filter by.
-pub fn filters(spec: &Spec) -> BTreeSet<String> {
+fn filters(spec: &Spec) -> BTreeSet<String> {
     let samples = spec
         .splits
         .values()
@@ -62,12 +66,18 @@ pub fn filters(spec: &Spec) -> BTreeSet<String> {
 }
 
 /// A name for a dataset: two specs that say the same of it share the node.
-pub fn id(dataset: &Dataset, filters: &BTreeSet<String>) -> String {
-    serde_json::to_string(&(dataset, filters)).unwrap_or_default()
+pub fn id(spec: &Spec, dataset: &Dataset) -> String {
+    serde_json::to_string(&(dataset, filters(spec))).unwrap_or_default()
+}
+
+/// The dataset of a spec, the same for all tasks that say the same of it; none if the spec has none.
+pub fn shared(context: &Context<'_>, spec: &Spec) -> Result<Option<Arc<Node>>> {
+    let Some(dataset) = &spec.dataset else { return Ok(None) };
+    context.shared.datasets.get(&id(spec, dataset), || make(context, dataset, &filters(spec))).map(Some)
 }
 
 /// Reads and checks a dataset, or takes what is known of its rows from the store.
-pub fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) -> Result<Node> {
+fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) -> Result<Node> {
     let path = dataset.path.as_path();
     let mut recorder = Recorder::new(context.root(), context.cache);
     let tree = recorder.tree(path, context.store).map_err(|error| error.at(&["dataset", "path"]))?;
@@ -88,6 +98,7 @@ pub fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>
             index
         }
     };
+    listing::remember(context.store, "dataset", &tree, digest)?;
     context.boundary(Boundary::Dataset)?;
     let group = Arc::new(recorder.finish());
     Ok(Node { tree, digest, rows, ids: index.ids, fields: index.fields, group })
@@ -117,7 +128,7 @@ pub fn globs(patterns: &[String]) -> Result<GlobSet> {
     };
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        set.add(Glob::new(pattern).map_err(bad)?);
+        set.add(GlobBuilder::new(pattern).literal_separator(true).build().map_err(bad)?);
     }
     set.build().map_err(bad)
 }
@@ -147,7 +158,7 @@ fn read_rows(
             }
             index.ids.push(id);
             for (field, values) in &mut index.fields {
-                values.push(row.get(field).and_then(as_text));
+                values.push(row.get(field).and_then(|written| as_text(written)));
             }
             Ok(())
         })?;
@@ -160,30 +171,30 @@ fn read_rows(
     Ok(index)
 }
 
-fn row_id(dataset: &Dataset, file: &str, number: usize, row: &Map<String, Value>) -> Result<String> {
-    match row.get(&dataset.id) {
-        Some(Value::String(id)) if !id.is_empty() && id.len() <= 256 && !id.contains(['\n', '\0']) => {
-            Ok(id.clone())
-        }
-        Some(other) => {
-            let other = other.to_string().chars().take(60).collect::<String>();
-            Err(at_row(file, number, format!("the id {other} is not a short text"))
+fn row_id(dataset: &Dataset, file: &str, number: usize, row: &Row<'_>) -> Result<String> {
+    let Some(written) = row.get(&dataset.id) else {
+        return Err(at_row(file, number, format!("the row has no field `{}`", dataset.id))
+            .hint("give every row an id, or name the field that holds it in `dataset.id`"));
+    };
+    match serde_json::from_str(written.get()) {
+        Ok(Value::String(id)) if !id.is_empty() && id.len() <= 256 && !id.contains(['\n', '\0']) => Ok(id),
+        _ => {
+            let written = written.get().chars().take(60).collect::<String>();
+            Err(at_row(file, number, format!("the id {written} is not a short text"))
                 .hint("an id is a text of 1 to 256 bytes on one line, such as \"row-0001\""))
         }
-        None => Err(at_row(file, number, format!("the row has no field `{}`", dataset.id))
-            .hint("give every row an id, or name the field that holds it in `dataset.id`")),
     }
 }
 
-fn as_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+fn as_text(written: &RawValue) -> Option<String> {
+    match serde_json::from_str(written.get()).ok()? {
+        Value::String(text) => Some(text),
+        Value::Number(_) | Value::Bool(_) => Some(written.get().to_owned()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
-fn at_row(file: &str, number: usize, what: String) -> BuildError {
+fn at_row(file: &str, number: usize, what: impl std::fmt::Display) -> BuildError {
     BuildError::new(format!("dataset `{file}`, line {number}: {what}")).at(&["dataset", "path"])
 }
 
@@ -192,7 +203,7 @@ fn each_row(
     store: &Store,
     tree: &Tree,
     file: &str,
-    mut each: impl FnMut(usize, Map<String, Value>) -> Result<()>,
+    mut each: impl FnMut(usize, Row<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut reader = open(store, tree, file)?;
     let mut line = Vec::new();
@@ -216,9 +227,11 @@ fn each_row(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match serde_json::from_slice(&line) {
-            Ok(Value::Object(row)) => each(number, row)?,
-            Ok(_) => return Err(at_row(file, number, "the line is not a JSON object".to_owned())),
+        match serde_json::from_slice::<Row<'_>>(line.trim_ascii_end()) {
+            Ok(row) => each(number, row)?,
+            Err(error) if error.is_data() => {
+                return Err(at_row(file, number, "the line is not a JSON object"));
+            }
             Err(error) => {
                 return Err(at_row(file, number, format!("the line is not JSON: {error}"))
                     .hint("one JSON object a line, in UTF-8, without a byte order mark"));
@@ -251,26 +264,44 @@ fn is_gzip(file: &str) -> bool {
     file.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("gz"))
 }
 
-/// The rows of some samples without their labels, as JSON lines: what an optimizer may see of an exposed split.
-pub fn without_labels(store: &Store, node: &Node, dataset: &Dataset, samples: &[String]) -> Result<Content> {
-    let wanted: HashSet<&str> = samples.iter().map(String::as_str).collect();
-    let mut lines = Vec::new();
-    for file in &node.rows {
-        each_row(store, &node.tree, file, |_, mut row| {
-            if row.get(&dataset.id).and_then(Value::as_str).is_some_and(|id| wanted.contains(id)) {
-                dataset.labels.iter().for_each(|label| {
-                    row.remove(label);
-                });
-                serde_json::to_writer(&mut lines, &row)
-                    .map_err(|error| BuildError::new(format!("writing a sample: {error}")))?;
-                let _ = lines.write_all(b"\n");
+/// The rows of some samples without their labels, as JSON lines: what an optimizer may see of an exposed split. Tasks
+/// that expose the same rows share them.
+pub fn without_labels(
+    context: &Context<'_>,
+    node: &Node,
+    dataset: &Dataset,
+    samples: &[String],
+) -> Result<Content> {
+    let mut key = Key::new("samples without labels", 1);
+    key.add_digest("dataset.files", node.digest);
+    key.add("dataset.rows", node.rows.join("\n"));
+    key.add("dataset.id", &dataset.id);
+    key.add("dataset.labels", dataset.labels.join("\n"));
+    key.add_digest("samples", Digest::of(samples.join("\n").as_bytes()));
+    let make = || {
+        if let Some(blob) = context.store.step::<Blob>(&key).filter(|blob| context.store.holds(*blob)) {
+            return context.store.content(blob);
+        }
+        let wanted: HashSet<&str> = samples.iter().map(String::as_str).collect();
+        let blob = context.store.add_written(|out| {
+            for file in &node.rows {
+                each_row(context.store, &node.tree, file, |number, mut row| {
+                    context.check_stop()?;
+                    let id = row.get(&dataset.id).and_then(|written| as_text(written));
+                    if id.is_some_and(|id| wanted.contains(id.as_str())) {
+                        row.retain(|field, _| !dataset.labels.contains(field));
+                        serde_json::to_writer(&mut *out, &row)
+                            .map_err(io::Error::from)
+                            .and_then(|()| out.write_all(b"\n"))
+                            .map_err(|error| at_row(file, number, format!("copying the row: {error}")))?;
+                    }
+                    Ok(())
+                })?;
             }
             Ok(())
         })?;
-    }
-    Ok(if lines.len() as u64 >= crate::tree::LARGE {
-        Content::Blob(store.add_bytes(&lines)?)
-    } else {
-        Content::bytes(lines)
-    })
+        context.store.remember(&key, &blob)?;
+        context.store.content(blob)
+    };
+    context.shared.samples.get(&key.fingerprint(), make).map(|content| content.as_ref().clone())
 }

@@ -5,24 +5,31 @@ pub mod assemble;
 pub mod baseline;
 pub mod binary;
 pub mod dataset;
+pub mod git_identity;
 pub mod inner_tasks;
+pub mod listing;
+pub mod repositories;
 pub mod secrets;
 pub mod serve;
 pub mod splits;
+pub mod task_toml;
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_spec::model::Baseline;
 
+use crate::digest::Digest;
 use crate::error::{BuildError, Result};
 use crate::inputs::StatCache;
 use crate::observe::{Boundary, Observer};
 use crate::render::Templates;
 use crate::state::State;
 use crate::store::Store;
+use crate::tree::Content;
 use crate::workspace::Workspace;
 
 /// What every step of one build works with.
@@ -34,13 +41,15 @@ pub struct Context<'a> {
     /// What the last build left.
     pub state: &'a State,
     /// Digests of files that have not changed since.
-    pub cache: &'a StatCache,
+    pub cache: &'a StatCache<'a>,
     /// Whether nothing may be made that takes long, because the build only looks.
     pub look_only: bool,
     /// Whether the build was asked to stop.
     pub stop: &'a AtomicBool,
     /// Who is told what happens.
     pub observer: &'a dyn Observer,
+    /// The baselines of all tasks that are looked into, each once.
+    pub baselines: &'a [&'a Baseline],
     /// Shared results of this build.
     pub shared: &'a Shared,
 }
@@ -48,8 +57,10 @@ pub struct Context<'a> {
 /// The shared results of one build.
 #[derive(Default)]
 pub struct Shared {
+    pub(crate) repositories: Memo<Utf8PathBuf, repositories::Answers>,
     pub(crate) baselines: Memo<String, baseline::Node>,
     pub(crate) datasets: Memo<String, dataset::Node>,
+    pub(crate) samples: Memo<Digest, Content>,
     pub(crate) binary: Memo<(), binary::Node>,
     pub(crate) templates: Memo<String, Templates>,
 }
@@ -82,8 +93,11 @@ impl Context<'_> {
 ///
 /// What makes a result must not itself wait for the thread pool, or a waiting thread could hold up the one it waits for.
 pub struct Memo<K, V> {
-    cells: Mutex<HashMap<K, Arc<OnceLock<Result<Arc<V>>>>>>,
+    cells: Mutex<HashMap<K, Cell<V>>>,
 }
+
+/// A result that is made by whoever comes first.
+type Cell<V> = Arc<OnceLock<Result<Arc<V>>>>;
 
 impl<K, V> Default for Memo<K, V> {
     fn default() -> Self {

@@ -57,7 +57,10 @@ pub fn config(
         },
         objective: spec.objective.clone(),
         splits: splits.collect(),
-        selection: Selection { split: selection_split(spec), ..spec.selection.clone() },
+        selection: Selection {
+            split: spec.selection_split().unwrap_or_default().to_owned(),
+            ..spec.selection.clone()
+        },
         targets: targets.collect(),
         limits: spec.limits.clone(),
         feedback: spec.feedback.clone(),
@@ -92,19 +95,6 @@ pub fn secrets(spec: &Spec) -> Vec<String> {
         .flat_map(|gateway| [&gateway.upstream_api_key_env, &gateway.upstream_base_url_env]);
     let names: std::collections::BTreeSet<_> = spec.secrets.iter().chain(gateway).cloned().collect();
     names.into_iter().collect()
-}
-
-/// The split that ranks candidates: the one that is named, else `validation`, else the first that may be evaluated.
-pub fn selection_split(spec: &Spec) -> String {
-    if spec.selection.split != "auto" {
-        return spec.selection.split.clone();
-    }
-    if spec.splits.contains_key("validation") {
-        return "validation".to_owned();
-    }
-    let evaluable =
-        spec.splits.iter().find(|(_, split)| split.access != taskwright_spec::model::Access::NoAccess);
-    evaluable.or_else(|| spec.splits.iter().next()).map(|(name, _)| name.clone()).unwrap_or_default()
 }
 
 /// A pattern that matches exactly one path.

@@ -6,7 +6,7 @@ use taskwright_spec::model::{Access, Samples, Spec};
 
 use super::dataset;
 use super::inner_tasks::InnerTasks;
-use crate::error::{BuildError, Result};
+use crate::error::{BuildError, Result, nearest};
 use crate::inputs::Recorder;
 
 /// Where samples come from.
@@ -178,15 +178,6 @@ fn known(ids: Vec<String>, source: &Source<'_>) -> Result<Vec<String>> {
     Ok(result)
 }
 
-fn nearest<'a>(id: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .take(10_000)
-        .map(|name| (strsim::damerau_levenshtein(id, name), name))
-        .min()
-        .filter(|(distance, _)| *distance <= id.chars().count() / 3 + 1)
-        .map(|(_, name)| name)
-}
-
 fn refuse_shared(splits: &BTreeMap<String, Vec<String>>) -> Result<()> {
     let mut owner: HashMap<&str, &str> = HashMap::new();
     for (split, ids) in splits {
@@ -205,8 +196,8 @@ fn refuse_shared(splits: &BTreeMap<String, Vec<String>>) -> Result<()> {
 
 /// Refuses a `finalize_timeout_sec` that the samples, now that they are counted, cannot be scored in.
 pub fn check_time(spec: &Spec, resolved: &Resolved) -> Result<()> {
-    let rank = super::serve::selection_split(spec);
-    let ranked = resolved.splits.get(&rank).map_or(0, |ids| ids.len() as u64);
+    let rank = spec.selection_split().unwrap_or_default();
+    let ranked = resolved.splits.get(rank).map_or(0, |ids| ids.len() as u64);
     let targets: Vec<u64> = resolved.targets.iter().map(|ids| ids.len() as u64).collect();
     // Only what is certain: that repetitions after failures of ours may not fit was a warning when the spec was read.
     match taskwright_spec::check::finalize_problem(spec, &targets, ranked) {

@@ -202,7 +202,6 @@ pub(super) fn overrides(overrides: &TaskOverrides) -> Vec<Problem> {
     let mut checker = Checker::default();
     let c = &mut checker;
     owned(c, &overrides.agent, &overrides.verifier);
-    c.each("steps", &overrides.steps, |c, step| owned(c, &step.agent, &step.verifier));
     let mut problems = checker.problems;
     problems.extend(task_toml(&overrides.clone().into()));
     problems

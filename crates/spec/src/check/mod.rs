@@ -97,6 +97,15 @@ impl<'a> Context<'a> {
         self.add(&[path, other.0], Diagnostic::error(label, message).with_hint(hint).with_label(second));
     }
 
+    /// Whether `first` is written after `second`: a child says what it says after its parents.
+    fn is_later(&self, first: &[&str], second: &[&str]) -> bool {
+        let rank = |path: &[&str]| {
+            let place = self.tree.place(path);
+            (std::cmp::Reverse(place.file), place.span().start)
+        };
+        rank(first) > rank(second)
+    }
+
     fn add(&mut self, paths: &[&[&str]], found: Diagnostic) {
         if !paths.iter().filter_map(|path| path.first()).any(|top| self.doubtful.contains(*top)) {
             self.found.push(found);

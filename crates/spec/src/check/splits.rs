@@ -145,11 +145,16 @@ fn overlaps(context: &mut Context<'_>) {
             match owners.get(id.as_str()) {
                 Some((owner, first)) if *owner != name && shown < SHOWN => {
                     shown += 1;
+                    let (index, first) = (index.to_string(), first.to_string());
+                    let (this, other) =
+                        (["splits", name, "samples", &index], ["splits", owner, "samples", &first]);
+                    let (second, first) =
+                        if context.is_later(&this, &other) { (this, other) } else { (other, this) };
                     context.error_with(
-                        &["splits", name, "samples", &index.to_string()],
-                        format!("the sample `{id}` is in the splits `{owner}` and `{name}`"),
+                        &second,
+                        format!("the sample `{id}` is in the splits `{}` and `{}`", first[1], second[1]),
                         "every sample belongs to one split: what is learnt in one must not be tested in another",
-                        (&["splits", owner, "samples", &first.to_string()], "first here"),
+                        (&first, "first here"),
                     );
                 }
                 Some(_) => {}
@@ -174,11 +179,13 @@ fn overlaps(context: &mut Context<'_>) {
         } else if let Some((earlier, _)) =
             others[..position].iter().find(|(_, earlier)| earlier.samples == split.samples)
         {
+            let (this, other) = (["splits", name, "samples"], ["splits", earlier, "samples"]);
+            let (second, first) = if context.is_later(&this, &other) { (this, other) } else { (other, this) };
             context.error_with(
-                &["splits", name, "samples"],
-                format!("the splits `{earlier}` and `{name}` hold the same samples"),
+                &second,
+                format!("the splits `{}` and `{}` hold the same samples", first[1], second[1]),
                 "every sample belongs to one split",
-                (&["splits", earlier, "samples"], "also here"),
+                (&first, "also here"),
             );
         }
     }

@@ -32,15 +32,17 @@ use taskwright_harbor::task_toml::TaskOverrides;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Another spec file whose tables this one inherits: tables are merged key by key, everything else is replaced.
+    /// Another spec file whose tables this one inherits: tables are merged key by key, everything else is replaced, and
+    /// so is a table that chooses between several forms (`samples`, `source`).
     #[serde(default, skip_serializing)]
     pub extends: Option<SpecPath>,
     /// Named values with their defaults, used as `${name}` in any string; `--set name=value` overrides one.
-    /// A string that is nothing but one reference takes the parameter's own type; `$${` is a literal `${`.
+    /// A string that is nothing but one reference takes the parameter's own type where the field allows it; `$${` is a
+    /// literal `${`. Parameters do not refer to each other.
     #[serde(default, skip_serializing)]
     pub params: BTreeMap<String, Scalar>,
     /// Axes that expand this spec into one task for each combination of values. Each axis is a parameter too, and
-    /// `name` must use all of them.
+    /// `name` must use all of them; `--set axis=value` picks one of its values.
     #[serde(default, skip_serializing)]
     pub matrix: BTreeMap<String, Vec<Scalar>>,
 

@@ -1,6 +1,7 @@
 //! What a spec may look like, digested from the JSON Schema once, in a form that is quick to check against.
 
 mod digest;
+mod explain;
 mod walk;
 mod words;
 

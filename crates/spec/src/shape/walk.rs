@@ -2,23 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{FieldShape, Shape, Shapes, TableShape, nearest, one_of, show_path, table_name};
+use super::explain;
+use super::{FieldShape, Shape, Shapes, TableShape, nearest, show_path, table_name};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{Node, Origin, Sources, State, Table, Value};
-
-/// Keys of Harbor's task.toml that are no keys of a spec, because Taskwright writes them.
-const OWNED: [(&str, &str); 7] = [
-    ("task.agent.user", "Taskwright sets the agent's user, which it also makes in the image"),
-    ("task.name", "a task is named by `name` and `organization`, at the top of the spec"),
-    ("task.schema_version", "Taskwright writes the schema's version itself"),
-    ("task.source", "Taskwright writes it itself"),
-    ("task.task", "`name`, `version`, `description`, `authors` and `keywords` stand at the top of the spec"),
-    (
-        "task.verifier.environment_mode",
-        "write `verifier = \"separate\"` or `\"shared\"` at the top of the spec",
-    ),
-    ("task.version", "`version` stands at the top of the spec"),
-];
 
 /// What is wrong with a path: message and hint.
 pub type PathProblem = (String, String);
@@ -108,8 +95,7 @@ impl Walk<'_> {
             (Value::Text(text), Shape::Text { words, filled, path }) => {
                 if !words.is_empty() && !words.contains(text) {
                     let message = format!("cannot be `{text}`");
-                    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                    let hint = choice_hint(text, &words);
+                    let hint = explain::word_hint(text, words);
                     return self.wrong(node, &message, &hint);
                 }
                 if *filled && text.is_empty() {
@@ -149,8 +135,7 @@ impl Walk<'_> {
     fn passes_on(&mut self, node: &Node) -> bool {
         match &node.value {
             Value::Datetime(_) => {
-                let written = &self.sources.get(node.origin.file).text()[node.origin.span()];
-                let hint = format!("put it in quotes: \"{written}\"");
+                let hint = format!("put it in quotes: \"{}\"", explain::written(self.sources, node));
                 self.wrong(node, "is a date or time, which cannot be passed on", &hint)
             }
             Value::Array(items) => items.iter().fold(true, |fits, item| fits & self.passes_on(item)),
@@ -217,12 +202,16 @@ impl Walk<'_> {
                 let best = several.iter().rev().max_by_key(rank);
                 match best {
                     Some(form) if rank(&form).0 > 0 => {
-                        self.forms = table_forms(several);
+                        self.forms = explain::table_forms(several);
                         let fits = self.node(node, form, meaning);
                         self.forms.clear();
                         fits
                     }
-                    _ => self.wrong(node, "is none of the tables that can stand here", &table_forms(several)),
+                    _ => self.wrong(
+                        node,
+                        "is none of the tables that can stand here",
+                        &explain::table_forms(several),
+                    ),
                 }
             }
             // A whole number fits both kinds of numbers; the first form is the stricter.
@@ -304,25 +293,10 @@ impl Walk<'_> {
 
     /// Reports a key that has no meaning here; gives the one that was most likely meant.
     fn unknown(&mut self, key: &str, place: Origin, shape: &TableShape) -> Option<String> {
-        let known = shape.fields.keys().map(String::as_str);
-        let elsewhere = self.shapes.homes(key);
-        let close = nearest(key, known.clone());
+        let close = nearest(key, shape.fields.keys().map(String::as_str));
         let mut full = self.path.clone();
         full.push(key.to_owned());
-        let full = show_path(&full);
-        let owned = OWNED.iter().find(|(path, _)| *path == full).map(|(_, hint)| *hint);
-        let hint = match (close, elsewhere) {
-            _ if owned.is_some() => owned.unwrap_or_default().to_owned(),
-            (Some(close), []) => format!("did you mean `{close}`?"),
-            (_, [_, ..]) if !self.forms.is_empty() => self.forms.clone(),
-            (_, [home]) => format!("`{key}` belongs in {home}"),
-            (_, [_, _, ..]) => {
-                let (last, rest) =
-                    elsewhere.split_at(elsewhere.len().min(3)).0.split_last().unwrap_or((&elsewhere[0], &[]));
-                format!("`{key}` belongs in {} or {last}", rest.join(", "))
-            }
-            (None, []) => format!("known here: {}", one_of(known)),
-        };
+        let hint = explain::key_hint(self.shapes, shape, &show_path(&full), key, close, &self.forms);
         self.report.found.push(
             Diagnostic::error(
                 self.sources.label(place),
@@ -354,61 +328,9 @@ impl Walk<'_> {
     }
 
     fn wrong_kind(&mut self, node: &Node, shape: &Shape, meaning: &str) -> bool {
-        let wanted = self.wanted(shape);
-        let hint = match (&node.value, shape) {
-            (Value::Text(text), Shape::Integer { .. } | Shape::Float { .. } | Shape::Boolean)
-                if text.parse::<f64>().is_ok() || text == "true" || text == "false" =>
-            {
-                format!("write it without quotes: {text}")
-            }
-            (
-                Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_),
-                Shape::Text { .. },
-            ) => {
-                let written = &self.sources.get(node.origin.file).text()[node.origin.span()];
-                format!("put it in quotes: \"{written}\"")
-            }
-            (Value::Text(_), Shape::Array { item })
-                if matches!(self.shapes.get(*item), Shape::Text { .. }) =>
-            {
-                let written = &self.sources.get(node.origin.file).text()[node.origin.span()];
-                format!("a list of one is written [{written}]")
-            }
-            _ => meaning.to_owned(),
-        };
+        let wanted = explain::wanted(self.shapes, shape);
+        let hint = explain::kind_hint(self.shapes, self.sources, node, shape, meaning);
         self.wrong(node, &format!("must be {wanted}, but is {}", node.value.kind()), &hint)
-    }
-
-    fn wanted(&self, shape: &Shape) -> String {
-        match shape {
-            Shape::Any => "anything".to_owned(),
-            Shape::Boolean => "`true` or `false`".to_owned(),
-            Shape::Integer { .. } => "a whole number".to_owned(),
-            Shape::Float { .. } => "a number".to_owned(),
-            Shape::Text { words, .. } if words.is_empty() => "a string".to_owned(),
-            Shape::Text { words, .. } => one_of(
-                words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().iter().map(String::as_str),
-            ),
-            Shape::Array { item } => match self.shapes.get(*item) {
-                Shape::Text { .. } => "a list of strings".to_owned(),
-                Shape::Table(_) => "a list of tables".to_owned(),
-                _ => "a list".to_owned(),
-            },
-            Shape::Table(_) => "a table".to_owned(),
-            Shape::Choice(forms) => {
-                let mut wanted: Vec<String> = Vec::new();
-                for form in forms {
-                    let word = self.wanted(self.shapes.get(*form));
-                    if !wanted.contains(&word) {
-                        wanted.push(word);
-                    }
-                }
-                match wanted.split_last() {
-                    Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-                    _ => wanted.concat(),
-                }
-            }
-        }
     }
 
     fn wrong(&mut self, node: &Node, message: &str, hint: &str) -> bool {
@@ -434,27 +356,4 @@ fn kind_fits(value: &Value, shape: &Shape) -> bool {
             | (Value::Array(_), Shape::Array { .. })
             | (Value::Table(_), Shape::Table(_))
     )
-}
-
-fn choice_hint(text: &str, words: &[&str]) -> String {
-    let all = format!("it can be {}", one_of(words.iter().copied()));
-    match nearest(text, words.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? {all}"),
-        None => all,
-    }
-}
-
-/// The keys of each table that can stand at a place.
-fn table_forms(forms: &[&Shape]) -> String {
-    let shown: Vec<String> = forms
-        .iter()
-        .filter_map(|form| match form {
-            Shape::Table(table) => {
-                let keys: Vec<String> = table.fields.keys().map(|key| format!("{key} = ...")).collect();
-                Some(format!("{{ {} }}", keys.join(", ")))
-            }
-            _ => None,
-        })
-        .collect();
-    format!("write one of {}", shown.join(" or "))
 }

@@ -1,0 +1,64 @@
+//! Cleaning: removes what a build made, and nothing that it did not make.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use crate::error::{Result, failed};
+use crate::gc::{self, Collected};
+use crate::observe::Observer;
+use crate::publish::remove_tree;
+use crate::state::State;
+use crate::store::Store;
+use crate::workspace::{Workspace, WorkspaceLock};
+
+/// What is to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The built tasks, and what is remembered of them.
+    Outputs,
+    /// The built tasks and the whole store.
+    OutputsAndStore,
+    /// What the store holds and no remembered build needs, until it holds at most this many bytes.
+    Unused(u64),
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// The names of the tasks whose outputs were removed.
+    pub tasks: Vec<String>,
+    /// What became of the store.
+    pub store: Collected,
+}
+
+/// Removes what builds made. A folder that no build remembers stays, whatever its name.
+pub fn clean(
+    workspace: &Workspace,
+    scope: Scope,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Cleaned> {
+    let _lock = WorkspaceLock::acquire(workspace, observer, stop)?;
+    let mut cleaned = Cleaned::default();
+    if let Scope::Unused(limit) = scope {
+        cleaned.store = gc::collect(workspace, &Store::open(&workspace.store_dir())?, limit)?;
+        return Ok(cleaned);
+    }
+    let state_file = workspace.state_file();
+    for name in State::load(&state_file).tasks.keys() {
+        remove_tree(&workspace.out.join(name))?;
+        cleaned.tasks.push(name.clone());
+    }
+    remove_tree(&workspace.staging_dir())?;
+    match fs::remove_file(&state_file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(failed("removing", &state_file)(error));
+        }
+        _ => {}
+    }
+    if scope == Scope::OutputsAndStore {
+        cleaned.store = gc::size(&Store::open(&workspace.store_dir())?)?;
+        remove_tree(&workspace.store_dir())?;
+    }
+    Ok(cleaned)
+}

@@ -1,0 +1,211 @@
+//! What is remembered of a build, and what is removed at its end: the lock, the state, outputs without a spec.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::plan::SpecPlan;
+use super::{Build, Intent, set_digest};
+use crate::digest::Digest;
+use crate::error::{BuildError, Result};
+use crate::gc;
+use crate::lock::Lock;
+use crate::observe::Boundary;
+use crate::publish::Publisher;
+use crate::report::{Report, Status, TaskReport};
+use crate::stat::Stat;
+use crate::state::{NodeRecord, State};
+use crate::steps::Shared;
+use crate::store::Store;
+
+impl Build<'_> {
+    /// The lock as it stood before the build.
+    pub(super) fn old_lock(&self) -> Result<Lock> {
+        match Lock::read(&self.workspace.lock_file()) {
+            Ok(lock) => Ok(lock.unwrap_or_default()),
+            // What cannot be read is made anew, unless it is what the build is to be held against.
+            Err(error) if self.options.intent == Intent::Locked => Err(error),
+            Err(_) => Ok(Lock::default()),
+        }
+    }
+
+    /// Whether nothing was looked into and nothing has to be removed or written: the common case, which must cost no
+    /// more than finding that out.
+    pub(super) fn is_settled(&self, state: &State, plans: &[SpecPlan]) -> bool {
+        let is_still = |plan: &SpecPlan| {
+            !plan.loaded
+                && plan.failure.is_none()
+                && state.specs.get(&plan.path).is_some_and(|known| {
+                    plan.record.as_ref().is_some_and(|record| Arc::ptr_eq(known, record))
+                })
+        };
+        let described: usize = state.specs.values().map(|spec| spec.tasks.len()).sum();
+        plans.len() == state.specs.len()
+            && plans.iter().all(is_still)
+            && described == state.tasks.len()
+            && (!self.writes_lock() || self.lock_is_still(state))
+            && !self.workspace.staging_dir().exists()
+    }
+
+    /// What `--set` builds is not what the specs say, and a lock that is held against the build is not rewritten.
+    fn writes_lock(&self) -> bool {
+        self.options.intent == Intent::Build && self.options.set.is_empty()
+    }
+
+    fn lock_is_still(&self, state: &State) -> bool {
+        let now = fs::symlink_metadata(self.workspace.lock_file()).ok().map(|metadata| Stat::of(&metadata));
+        matches!((state.lock, now), (Some(then), Some(now)) if then.is_still(&now))
+    }
+
+    /// Takes over what is still true, so that only what changed has to be said again.
+    pub(super) fn remember(state: &State, plans: &[SpecPlan], shared: &Shared, next: &mut State) {
+        for plan in plans {
+            let record = plan.record.clone();
+            let names = plan.fresh.iter().chain(&plan.skipped).cloned();
+            let open = plan.open.iter().map(|loaded| loaded.spec.name.clone());
+            // A task that fails now keeps what was remembered of its last good output.
+            for name in names.chain(open) {
+                if let Some(task) = state.tasks.get(&name) {
+                    next.tasks.insert(name, Arc::clone(task));
+                }
+            }
+            if let Some(record) = record {
+                next.specs.insert(plan.path.clone(), record);
+            }
+        }
+        // So does a task that no spec describes any more, until its output is removed.
+        for name in abandoned(state, plans) {
+            if let Some(task) = state.tasks.get(&name) {
+                next.tasks.insert(name, Arc::clone(task));
+            }
+        }
+        next.baselines.clone_from(&state.baselines);
+        next.baselines.extend(
+            shared
+                .baselines
+                .made()
+                .into_iter()
+                .map(|(id, node)| (id, NodeRecord { group: Arc::clone(&node.group), key: node.key.clone() })),
+        );
+        next.binary = shared
+            .binary
+            .made()
+            .into_iter()
+            .next()
+            .map(|((), node)| NodeRecord { group: Arc::clone(&node.group), key: node.key.clone() })
+            .or_else(|| state.binary.clone());
+    }
+
+    /// Removes the outputs of tasks that no spec describes any more; only when every spec could be read.
+    pub(super) fn prune(
+        &self,
+        state: &State,
+        plans: &[SpecPlan],
+        publisher: &Publisher<'_>,
+        next: &mut State,
+        report: &mut Report,
+    ) -> bool {
+        if report.is_interrupted() || !report.errors.is_empty() {
+            return false;
+        }
+        let gone = abandoned(state, plans);
+        for name in &gone {
+            next.tasks.remove(name);
+            match publisher.remove(name) {
+                Ok(()) => report.tasks.push(self.tell(TaskReport::new(name, Status::Removed))),
+                Err(error) => report.errors.push(error),
+            }
+        }
+        self.observer.boundary(Boundary::Pruned);
+        !gone.is_empty()
+    }
+
+    /// Writes the lock and, last of all, the state.
+    pub(super) fn conclude(
+        &self,
+        state: &State,
+        mut next: State,
+        changed: bool,
+        store: &Store,
+        report: &mut Report,
+    ) {
+        let path = self.workspace.lock_file();
+        let look = || fs::symlink_metadata(&path).ok().map(|metadata| Stat::of(&metadata));
+        if !changed && (!self.writes_lock() || self.lock_is_still(state)) {
+            return;
+        }
+        if self.writes_lock() {
+            match self.new_lock(&next).and_then(|lock| lock.write(&path)) {
+                Ok(_) => next.lock = look().map(|stat| stat.settled(SystemTime::now())),
+                Err(error) => report.errors.push(error),
+            }
+            self.observer.boundary(Boundary::Locked);
+        }
+        next.forget_unused_nodes();
+        if let Err(error) = next.save(&self.workspace.state_file()) {
+            report.errors.push(error);
+        }
+        self.observer.boundary(Boundary::Saved);
+        // A store that did not grow is not worth walking.
+        if store.added() > 0
+            && let Err(error) = gc::collect(self.workspace, store, self.workspace.store_limit)
+        {
+            report.errors.push(error);
+        }
+    }
+
+    /// The lock after the build: what was built as it is now, everything else that specs describe as it was.
+    fn new_lock(&self, next: &State) -> Result<Lock> {
+        let plain = plain_set();
+        let mut lock = Lock::default();
+        let mut others = Vec::new();
+        for name in next.specs.values().flat_map(|spec| &spec.tasks) {
+            match next.tasks.get(name).filter(|task| task.set == plain).and_then(|task| task.lock()) {
+                Some(entry) => drop(lock.tasks.insert(name.clone(), entry)),
+                None => others.push(name),
+            }
+        }
+        let unread = self.discover()?.iter().any(|path| !next.specs.contains_key(path));
+        // Reading the old lock takes longer than writing the new one, and is only needed for what is not known better.
+        if unread || !others.is_empty() {
+            let old = self.old_lock()?;
+            // A spec that cannot be read may still describe what the lock says of it.
+            let kept = old.tasks.into_iter().filter(|(name, _)| unread || others.contains(&name));
+            for (name, entry) in kept {
+                lock.tasks.entry(name).or_insert(entry);
+            }
+        }
+        Ok(lock)
+    }
+}
+
+/// The digest of no `--set` arguments at all.
+fn plain_set() -> Digest {
+    set_digest(&BTreeMap::new())
+}
+
+/// Tasks that were built and that no spec describes any more; none as long as a spec cannot be read.
+pub(super) fn abandoned(state: &State, plans: &[SpecPlan]) -> Vec<String> {
+    if plans.iter().any(|plan| plan.record.is_none()) {
+        return Vec::new();
+    }
+    let described: BTreeSet<&String> =
+        plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
+    state.tasks.keys().filter(|name| !described.contains(name)).cloned().collect()
+}
+
+/// What the lock says of tasks that no spec describes; nothing as long as a spec cannot be read.
+pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<BuildError> {
+    if plans.iter().any(|plan| plan.record.is_none()) {
+        return None;
+    }
+    let described: BTreeSet<&String> =
+        plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
+    let strangers: Vec<_> =
+        lock.tasks.keys().filter(|name| !described.contains(name)).map(|name| format!("`{name}`")).collect();
+    (!strangers.is_empty()).then(|| {
+        BuildError::new(format!("the lock describes {}, which no spec does", strangers.join(", ")))
+            .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`")
+    })
+}

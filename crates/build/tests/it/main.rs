@@ -1,0 +1,16 @@
+//! What the builder promises, tried from the outside: real git, real processes, real disks, in folders of their own.
+//!
+//! One program holds all topics, because each of them would link the whole crate again.
+
+mod bad_input;
+mod concurrent;
+mod full_disk;
+mod git_identity;
+mod incremental;
+mod kill;
+mod lock;
+mod outputs;
+mod rendered;
+mod reproducible;
+mod signal;
+mod support;

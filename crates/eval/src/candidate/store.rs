@@ -1,0 +1,356 @@
+//! Our own repository of candidates: the baseline and every commit that was found fit to be run.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use taskwright_spec::serve::ServeBaseline;
+
+use super::checkout::{Checkout, Checkouts, check_links};
+use super::git::{Git, Reading};
+use super::tree::{self, Entries, ReadOnly};
+use super::{Candidate, CommitId, ImportError, ImportLimits, Refusal, TreeId, import};
+use crate::error::{EvalError, Result, failed, failed_to};
+use crate::sandbox::{Sandbox, folder, make_folder};
+
+/// Files are taken as they are, whatever an attributes file among them says; as in the optimizer's container.
+const ATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
+/// The baseline's commit, as the optimizer's container makes it.
+const COMMIT: &[(&str, &str)] = &[
+    ("GIT_AUTHOR_NAME", "Taskwright"),
+    ("GIT_AUTHOR_EMAIL", "taskwright@localhost"),
+    ("GIT_AUTHOR_DATE", "1000000000 +0000"),
+    ("GIT_COMMITTER_NAME", "Taskwright"),
+    ("GIT_COMMITTER_EMAIL", "taskwright@localhost"),
+    ("GIT_COMMITTER_DATE", "1000000000 +0000"),
+];
+const BASELINE: &str = "refs/heads/baseline";
+
+/// Our own repository of candidates. Share it: it may be used from several threads, but by one process at a time.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    git: Git,
+    sandbox: Sandbox,
+    baseline: Candidate,
+    baseline_entries: Entries,
+    read_only: ReadOnly,
+    known: Mutex<HashMap<CommitId, Candidate>>,
+    trees: Mutex<HashMap<TreeId, Arc<Entries>>>,
+    checkouts: Checkouts,
+    next: AtomicU64,
+}
+
+impl Store {
+    /// Opens the repository in a folder of ours, or makes it. The baseline is committed into it from its plain files
+    /// and must be the very commit that the serve config names.
+    pub fn open(dir: &Path, baseline: &ServeBaseline, files: &Path, sandbox: Sandbox) -> Result<Self> {
+        std::fs::create_dir_all(dir).map_err(failed("making", dir))?;
+        let dir = dir.canonicalize().map_err(failed("finding", dir))?;
+        make_folder(&dir, 0o700)?;
+        let git = Git::new(&dir.join("git"), sandbox.search_path());
+        // What a process before us was in the middle of.
+        let incoming = dir.join("incoming");
+        folder::remove(&incoming).map_err(failed("removing", &incoming))?;
+        make_folder(&incoming, 0o700)?;
+        make_folder(&dir.join("known"), 0o700)?;
+        prepare(&git)?;
+        let commit: CommitId = baseline.commit.parse()?;
+        let tree: TreeId = baseline.tree.parse()?;
+        if std::fs::read_to_string(git.dir().join(BASELINE)).ok().as_deref() != Some(&format!("{commit}\n")) {
+            commit_baseline(&git, &dir, files, &commit, &tree)?;
+        }
+        let unlimited = ImportLimits { entries: u64::MAX, ..ImportLimits::none() };
+        let baseline_entries = tree::list(&git, &tree, &unlimited)
+            .map_err(|error| EvalError::new(format!("the baseline cannot be used: {error}")))?;
+        let count = baseline_entries.values().filter(|entry| entry.kind != tree::Kind::Folder).count();
+        Ok(Self {
+            git,
+            sandbox,
+            baseline: Candidate { commit, tree: tree.clone(), files: count as u64, added_bytes: 0 },
+            read_only: ReadOnly::new(&baseline.read_only)?,
+            known: Mutex::default(),
+            trees: Mutex::new(HashMap::from([(tree, Arc::new(baseline_entries.clone()))])),
+            baseline_entries,
+            checkouts: Checkouts::default(),
+            next: AtomicU64::new(0),
+            dir,
+        })
+    }
+
+    /// The baseline itself, always fit to be run.
+    pub fn baseline(&self) -> &Candidate {
+        &self.baseline
+    }
+
+    /// A commit that was taken in before; survives a restart.
+    pub fn find(&self, commit: &CommitId) -> Result<Option<Candidate>> {
+        if *commit == self.baseline.commit {
+            return Ok(Some(self.baseline.clone()));
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(candidate) = known.get(commit) {
+            return Ok(Some(candidate.clone()));
+        }
+        let path = self.record(commit);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed("reading", &path)(error)),
+        };
+        let candidate: Candidate = serde_json::from_slice(&bytes).map_err(|error| {
+            EvalError::new(format!("the record `{}` is damaged ({error}): remove it", path.display()))
+        })?;
+        known.insert(commit.clone(), candidate.clone());
+        Ok(Some(candidate))
+    }
+
+    /// Takes in a commit from an uploaded pack. Whatever is refused leaves nothing behind.
+    pub fn import(
+        &self,
+        commit: &CommitId,
+        pack: &mut dyn Read,
+        limits: &ImportLimits,
+    ) -> Result<Candidate, ImportError> {
+        if let Some(known) = self.find(commit)? {
+            return Ok(known);
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let incoming = Incoming(self.dir.join("incoming").join(number.to_string()));
+        make_folder(&incoming.0, 0o700)?;
+        import::unpack(&self.sandbox, pack, limits, &incoming.0)?;
+        let git = self.git.with_objects(&incoming.0);
+        let (candidate, entries) = self.examine(&git, commit, limits)?;
+        import::adopt(&incoming.0, &self.git.dir().join("objects"))?;
+        self.remember(&candidate)?;
+        self.trees().insert(candidate.tree.clone(), Arc::new(entries));
+        Ok(candidate)
+    }
+
+    /// Decides whether a commit is fit to be run.
+    fn examine(
+        &self,
+        git: &Git,
+        commit: &CommitId,
+        limits: &ImportLimits,
+    ) -> Result<(Candidate, Entries), ImportError> {
+        let incomplete = |reason: String| Refusal::Incomplete { commit: commit.clone(), reason };
+        let kind = git.ask_with(&["cat-file", "--batch-check"], &format!("{commit}\n"))?;
+        match kind.split(' ').nth(1).map(str::trim) {
+            Some("commit") => {}
+            Some("blob" | "tree" | "tag") => {
+                return Err(incomplete("that is the name of something else than a commit".to_owned()).into());
+            }
+            _ => return Err(incomplete("the upload does not hold it".to_owned()).into()),
+        }
+        let range = format!("{commit}\n^{}\n", self.baseline.commit);
+        git.ask_with(&["rev-list", "--objects", "--quiet", "--stdin"], &range)
+            .map_err(|error| incomplete(error.to_string()))?;
+        let tree: TreeId = git
+            .ask(&["rev-parse", "--verify", "--end-of-options", &format!("{commit}^{{tree}}")])?
+            .trim_end()
+            .parse()?;
+        let baseline = &self.baseline_entries;
+        let limits = ImportLimits { entries: limits.entries.max(2 * baseline.len() as u64), ..*limits };
+        let entries = tree::list(git, &tree, &limits)?;
+        let added_bytes = tree::check_size(&entries, baseline, &limits)?;
+        self.read_only.check(&entries, baseline)?;
+        check_links(git, &entries)?;
+        let files = entries.values().filter(|entry| entry.kind != tree::Kind::Folder).count() as u64;
+        Ok((Candidate { commit: commit.clone(), tree, files, added_bytes }, entries))
+    }
+
+    /// Keeps a commit: as a reference, so that git holds on to its objects, and as a record of what was found.
+    fn remember(&self, candidate: &Candidate) -> Result<()> {
+        let reference = self.git.dir().join("refs/candidates").join(candidate.commit.as_str());
+        write_whole(&reference, format!("{}\n", candidate.commit).as_bytes())?;
+        let record = serde_json::to_vec(candidate)
+            .map_err(|error| EvalError::new(format!("a candidate cannot be recorded: {error}")))?;
+        write_whole(&self.record(&candidate.commit), &record)?;
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(candidate.commit.clone(), candidate.clone());
+        Ok(())
+    }
+
+    fn record(&self, commit: &CommitId) -> PathBuf {
+        self.dir.join("known").join(format!("{commit}.json"))
+    }
+
+    fn trees(&self) -> std::sync::MutexGuard<'_, HashMap<TreeId, Arc<Entries>>> {
+        /// How many listings are kept besides the baseline's.
+        const KEPT: usize = 16;
+        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        if trees.len() > KEPT {
+            trees.retain(|tree, _| *tree == self.baseline.tree);
+        }
+        trees
+    }
+
+    /// The candidate's files, written out by our own code without filters and attributes. Two checkouts of one tree
+    /// are one folder.
+    pub fn checkout(&self, candidate: &Candidate) -> Result<Checkout> {
+        let tree = &candidate.tree;
+        let listed = self.trees().get(tree).cloned();
+        let entries = match listed {
+            Some(entries) => entries,
+            None => {
+                let unlimited = ImportLimits { entries: u64::MAX, ..ImportLimits::none() };
+                let entries = tree::list(&self.git, tree, &unlimited)
+                    .map_err(|error| EvalError::new(format!("tree {tree} cannot be written out: {error}")))?;
+                let entries = Arc::new(entries);
+                self.trees().insert(tree.clone(), Arc::clone(&entries));
+                entries
+            }
+        };
+        self.checkouts.get(&self.git, tree, &entries, &self.sandbox.folder("candidates")?)
+    }
+
+    /// Writes a git bundle that holds commits which were taken in, each as `refs/candidates/COMMIT`, and the baseline
+    /// as `refs/heads/baseline`.
+    pub fn bundle(&self, commits: &[CommitId], file: &Path) -> Result<()> {
+        let file = std::path::absolute(file).map_err(failed("finding", file))?;
+        let mut references = format!("{BASELINE}\n");
+        for commit in commits.iter().filter(|commit| **commit != self.baseline.commit) {
+            if self.find(commit)?.is_none() {
+                return Err(EvalError::new(format!(
+                    "commit {commit} cannot be bundled: it was never taken in"
+                )));
+            }
+            references.push_str(&format!("refs/candidates/{commit}\n"));
+        }
+        let target = file.to_string_lossy();
+        self.git.ask_with(&["bundle", "create", "--quiet", &target, "--stdin"], &references).map(drop)
+    }
+
+    /// What another tree changes against one, as `git diff` prints it, cut after so many bytes.
+    pub fn diff(&self, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<String> {
+        let arguments = [
+            "diff-tree",
+            "-r",
+            "-p",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--no-renames",
+            from.as_str(),
+            to.as_str(),
+        ];
+        let mut reading = Reading::start(&self.git, &arguments)?;
+        let mut bytes = Vec::new();
+        let most = max_bytes as u64;
+        (&mut reading.stdout).take(most).read_to_end(&mut bytes).map_err(failed_to("reading a diff"))?;
+        if bytes.len() < max_bytes && !reading.finish()? {
+            return Err(EvalError::new(format!("git cannot compare {from} and {to}")));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Makes the repository, unless it is there.
+fn prepare(git: &Git) -> Result<()> {
+    let dir = git.dir().to_string_lossy().into_owned();
+    if !git.dir().join("HEAD").is_file() {
+        git.ask(&[
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            "--object-format=sha1",
+            "--initial-branch=baseline",
+            &dir,
+        ])?;
+    }
+    for folder in ["info", "refs/candidates"] {
+        make_folder(&git.dir().join(folder), 0o755)?;
+    }
+    write_whole(&git.dir().join("info/attributes"), ATTRIBUTES.as_bytes())
+}
+
+fn commit_baseline(git: &Git, dir: &Path, files: &Path, commit: &CommitId, tree: &TreeId) -> Result<()> {
+    let files = files.canonicalize().map_err(failed("finding the baseline in", files))?;
+    let index = dir.join("baseline-index");
+    let _ = std::fs::remove_file(&index);
+    let staging = git.with("GIT_INDEX_FILE", &index).with("GIT_WORK_TREE", &files);
+    let settings = [
+        "-c",
+        "core.autocrlf=false",
+        "-c",
+        "core.fileMode=true",
+        "-c",
+        "core.symlinks=true",
+        "-c",
+        "core.ignoreCase=false",
+        "-c",
+        "core.excludesFile=/dev/null",
+        "-c",
+        "core.fsmonitor=false",
+        "add",
+        "--all",
+        "--force",
+        ".",
+    ];
+    let added = super::git::start(staging.command(&settings).current_dir(&files))?
+        .wait_with_output()
+        .map_err(failed_to("waiting for git"))?;
+    if !added.status.success() {
+        let why = super::git::complaint(&added.stderr);
+        return Err(EvalError::new(format!("the baseline in `{}` cannot be read: {why}", files.display())));
+    }
+    let found = staging.ask(&["write-tree"])?;
+    let _ = std::fs::remove_file(&index);
+    if found.trim_end() != tree.as_str() {
+        return Err(EvalError::new(format!(
+            "the baseline in `{}` has tree {}, not {tree} as the task was built for: build the task again",
+            files.display(),
+            found.trim_end()
+        )));
+    }
+    let mut command = git.command(&["commit-tree", "-m", "Baseline", tree.as_str()]);
+    let made = super::git::start(command.envs(COMMIT.iter().copied()))?
+        .wait_with_output()
+        .map_err(failed_to("waiting for git"))?;
+    let made = String::from_utf8_lossy(&made.stdout).trim_end().to_owned();
+    if made != commit.as_str() {
+        return Err(EvalError::new(format!(
+            "the baseline's commit is {made}, not {commit} as the task was built for: build the task again"
+        )));
+    }
+    write_whole(&git.dir().join(BASELINE), format!("{commit}\n").as_bytes())
+}
+
+/// Writes a file whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    // Not beside it: git takes every file among the references for one.
+    let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed("writing", path))?;
+    std::io::Write::write_all(&mut file, bytes).map_err(failed("writing", path))?;
+    file.persist(path).map(drop).map_err(|error| failed("writing", path)(error.error))
+}
+
+/// A folder of objects that are not yet ours.
+struct Incoming(PathBuf);
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        let _ = folder::remove(&self.0);
+    }
+}
+
+impl ImportLimits {
+    /// No limits: for what was taken in already.
+    fn none() -> Self {
+        let none = u64::MAX;
+        Self {
+            pack_bytes: none,
+            objects: none,
+            unpacked_bytes: none,
+            added_bytes: none,
+            entries: none,
+            seconds: none,
+        }
+    }
+}

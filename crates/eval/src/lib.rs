@@ -1,0 +1,60 @@
+//! Evaluates candidates: imports their commits as untrusted data, runs them in a sandbox and scores what they print.
+//!
+//! Three parts that know of each other only what they must:
+//! - [`candidate`]: a commit arrives as a pack, is checked, pinned by its tree and written out as plain files.
+//! - [`sandbox`]: a command runs as a user of its own, under limits, and no process of it survives.
+//! - [`mode_a`]: samples are run on a candidate, and the scorer judges the outputs.
+//!
+//! What comes out of an evaluation is in [`result`]. The caller keeps budgets, access rules and the record; it also
+//! must make `taskwright sandbox -- COMMAND` call [`sandbox::command_main`], because runs go through that command.
+//!
+//! ```no_run
+//! use taskwright_eval::{Cancel, ImportLimits, IsolationMode, ModeA, Options, Plan, Store};
+//! # fn example(serve: std::sync::Arc<taskwright_spec::serve::ServeConfig>, pack: &mut dyn std::io::Read)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! let evaluator = ModeA::open(Options {
+//!     serve: serve.clone(),
+//!     dataset: "/taskwright/dataset".into(),
+//!     scorer: "/taskwright/scorer".into(),
+//!     taskwright: "/usr/local/bin/taskwright".into(),
+//!     runtime: "/run/taskwright".into(),
+//!     isolation: IsolationMode::Required,
+//!     path: None,
+//! })?;
+//! let store = Store::open(
+//!     "/var/lib/taskwright/store".as_ref(),
+//!     &serve.baseline,
+//!     "/taskwright/baseline".as_ref(),
+//!     evaluator.sandbox().clone(),
+//! )?;
+//! let commit = "0123456789abcdef0123456789abcdef01234567".parse()?;
+//! let candidate = match store.find(&commit)? {
+//!     Some(known) => known,
+//!     None => store.import(&commit, pack, &ImportLimits::from(&serve.limits))?,
+//! };
+//! let checkout = store.checkout(&candidate)?;
+//! let samples = &serve.splits["validation"].samples;
+//! let plan = Plan { candidate: checkout.path(), samples };
+//! let result = evaluator.evaluate(&plan, &|sample| println!("{}", sample.id), &Cancel::new());
+//! println!("{:?}", result.aggregate.mean);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod cancel;
+pub mod candidate;
+pub mod error;
+pub mod mode_a;
+pub mod result;
+pub mod sandbox;
+mod tail;
+
+pub use cancel::Cancel;
+pub use candidate::{Candidate, Checkout, CommitId, ImportError, ImportLimits, Refusal, Store, TreeId};
+pub use error::EvalError;
+pub use mode_a::{ModeA, Options, Plan};
+pub use result::{
+    Aggregated, ConstraintResult, End, ErrorClass, EvaluationResult, Outcome, RunErrorKind, SampleResult,
+    Score,
+};
+pub use sandbox::{IsolationGap, IsolationMode, Sandbox};

@@ -1,0 +1,121 @@
+//! Mode A: samples are rows of our dataset, `run` is the candidate's side and `score` is ours.
+//!
+//! `run` hands rows without labels to the candidate and takes its answers, `json` lets none through that could
+//! mislead a scorer, `score` hands rows, labels and answers to the scorer, `evaluate` conducts the two.
+
+mod aggregate;
+mod conduct;
+mod evaluate;
+mod json;
+mod rows;
+mod run;
+mod score;
+mod stage;
+mod workers;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use taskwright_spec::serve::{ServeConfig, ServeScorer};
+
+use self::rows::Rows;
+use crate::cancel::Cancel;
+use crate::error::{EvalError, Result, failed};
+use crate::result::{EvaluationResult, SampleResult};
+use crate::sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions};
+
+/// What an evaluator needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What the task says.
+    pub serve: Arc<ServeConfig>,
+    /// The dataset's folder.
+    pub dataset: PathBuf,
+    /// The scorer's folder.
+    pub scorer: PathBuf,
+    /// The `taskwright` binary.
+    pub taskwright: PathBuf,
+    /// A folder of ours for everything that lives no longer than the process; made if missing, emptied if not.
+    pub runtime: PathBuf,
+    /// How much isolation there must be.
+    pub isolation: IsolationMode,
+    /// `PATH` of `run` and `score`; without it that of a Debian container.
+    pub path: Option<String>,
+}
+
+/// What is to be evaluated.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The candidate's files; see [`crate::Store::checkout`].
+    pub candidate: &'a Path,
+    /// The samples, each at most once.
+    pub samples: &'a [String],
+}
+
+/// Evaluates candidates on rows of a dataset. Share it: evaluations may run at the same time.
+#[derive(Debug)]
+pub struct ModeA {
+    serve: Arc<ServeConfig>,
+    scorer: ServeScorer,
+    sandbox: Sandbox,
+    rows: Rows,
+    dataset: PathBuf,
+    /// The copy of the scorer's folder that candidates may read.
+    scorer_folder: PathBuf,
+}
+
+impl ModeA {
+    /// Reads and checks the dataset, stages the scorer and opens the sandbox.
+    pub fn open(options: Options) -> Result<Self> {
+        let Options { serve, dataset, scorer: scorer_files, taskwright, runtime, isolation, path } = options;
+        let Some(scorer) = serve.scorer.clone() else {
+            return Err(EvalError::new(format!(
+                "the task `{}` has no scorer: it is not of mode A",
+                serve.task
+            )));
+        };
+        if scorer.score.is_empty() {
+            return Err(EvalError::new(format!(
+                "the task `{}` has a scorer without a `score` command",
+                serve.task
+            )));
+        }
+        let sandbox = Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path })?;
+        let dataset = std::path::absolute(&dataset).map_err(failed("finding", &dataset))?;
+        let private = sandbox.private_folder()?;
+        let splits = serve.splits.values().flat_map(|split| &split.samples);
+        let targets = serve.targets.iter().flat_map(|target| &target.samples);
+        let wanted: HashSet<&str> = splits.chain(targets).map(String::as_str).collect();
+        let rows = Rows::open(&dataset, &scorer, &wanted, &private)?;
+        let scorer_folder = sandbox.folder("staged")?.join("scorer");
+        stage::copy(&scorer_files, &scorer_folder)?;
+        Ok(Self { serve, scorer, sandbox, rows, dataset, scorer_folder })
+    }
+
+    /// The sandbox that candidates run in.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    /// The isolation that could not be given here.
+    pub fn gaps(&self) -> &[IsolationGap] {
+        self.sandbox().gaps()
+    }
+
+    /// Evaluates a candidate. Blocks until it is done. `observe` is called once for each planned sample as it finishes,
+    /// in any order, with what also stands in the result; a sample that is to be tried again is not finished.
+    ///
+    /// A scorer that has answered everything is ended; it need not clean up in its temporary folder.
+    ///
+    /// Besides what the spec says, `run` finds in the folder `$TASKWRIGHT_DATA` the files of the dataset that its
+    /// inputs name, and `score` finds there the whole dataset.
+    pub fn evaluate(
+        &self,
+        plan: &Plan<'_>,
+        observe: &(dyn Fn(&SampleResult) + Sync),
+        cancel: &Cancel,
+    ) -> EvaluationResult {
+        evaluate::evaluate(self, plan, observe, cancel)
+    }
+}

@@ -1,0 +1,123 @@
+//! What the process that watches over a command is told, and what it tells in return.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::users::User;
+use crate::error::{EvalError, Result, failed};
+
+/// The environment variable that holds the order of a `taskwright sandbox`.
+pub(crate) const VARIABLE: &str = "TASKWRIGHT_SANDBOX";
+
+/// What a command may use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunLimits {
+    /// Bytes of memory, all processes together.
+    pub memory: u64,
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// Bytes of one file.
+    pub file: u64,
+    /// Bytes of all files in the temporary folder together.
+    pub disk: u64,
+    /// Files and folders in it.
+    pub files: u64,
+    /// Seconds of processor time of one process; a last resort behind the clock on the wall.
+    pub processor_seconds: u64,
+    /// Seconds until it is killed; the caller's own clock is usually faster.
+    pub seconds: u64,
+    /// Whether it may use the network.
+    pub network: bool,
+}
+
+/// Everything that a sandboxed command needs besides its words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Order {
+    /// Whom it runs as; none where we cannot change user.
+    pub user: Option<User>,
+    /// What it may use.
+    pub limits: RunLimits,
+    /// A folder of ours in which its temporary folder is made.
+    pub temporary: PathBuf,
+    /// What it may read besides the system.
+    pub read: Vec<PathBuf>,
+    /// Whether Landlock keeps it to the files above.
+    pub landlock: bool,
+    /// Whether system calls are filtered.
+    pub seccomp: bool,
+    /// Its environment besides `HOME` and `TMPDIR`.
+    pub environment: BTreeMap<String, String>,
+    /// Where to write the [`Report`].
+    pub report: Option<PathBuf>,
+}
+
+impl Order {
+    /// The order in our environment.
+    pub fn from_environment() -> Result<Self> {
+        let Some(text) = std::env::var_os(VARIABLE) else {
+            return Err(EvalError::new(
+                "this command is for scorers: it needs the environment that an evaluation gives its `score` command",
+            ));
+        };
+        serde_json::from_slice(text.as_encoded_bytes())
+            .map_err(|error| EvalError::new(format!("the variable {VARIABLE} is damaged: {error}")))
+    }
+
+    /// The order as the variable's value.
+    pub fn to_variable(&self) -> Result<String> {
+        serde_json::to_string(self)
+            .map_err(|error| EvalError::new(format!("an order cannot be written: {error}")))
+    }
+}
+
+/// Why a command was ended by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Violation {
+    /// It used more memory than it may.
+    Memory,
+    /// It filled more disk than it may.
+    Disk,
+    /// It made more files or deeper folders than it may.
+    Files,
+    /// It had more processes than it may.
+    Processes,
+    /// It was not finished in time.
+    Time,
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// Why it did not start.
+    pub not_started: Option<String>,
+    /// Its exit status.
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The limit that it passed.
+    pub violation: Option<Violation>,
+    /// Processes that it left behind and that were ended.
+    pub left_behind: usize,
+    /// Processes that could not be ended.
+    pub survivors: usize,
+}
+
+impl Report {
+    /// Writes it whole or not at all.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let bytes = serde_json::to_vec(self)
+            .map_err(|error| EvalError::new(format!("a report cannot be written: {error}")))?;
+        let part = file.with_extension("part");
+        std::fs::write(&part, bytes).map_err(failed("writing", &part))?;
+        std::fs::rename(&part, file).map_err(failed("writing", file))
+    }
+
+    /// Reads it; none if the process was killed before it could write one.
+    pub fn read(file: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+    }
+}

@@ -1,0 +1,153 @@
+//! What `/proc` says of processes. Everything here races with processes that come and go: a missing one is no error.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// A process's number.
+pub(crate) type ProcessId = i32;
+
+/// The processes that a process started, and those that they started, without itself.
+pub(crate) fn descendants(of: ProcessId) -> Vec<ProcessId> {
+    let mut found = Vec::new();
+    let mut look = vec![of];
+    while let Some(process) = look.pop() {
+        let Some(children) = children(process) else {
+            // A kernel that does not list children: look at everyone's parent instead.
+            return descendants_by_parent(of);
+        };
+        // A number that was reused meanwhile must not send us round in circles.
+        let new: Vec<_> = children.into_iter().filter(|child| !found.contains(child)).collect();
+        found.extend(&new);
+        look.extend(new);
+    }
+    found
+}
+
+/// None if this kernel does not say.
+fn children(of: ProcessId) -> Option<Vec<ProcessId>> {
+    let mut found = Vec::new();
+    let Ok(threads) = fs::read_dir(format!("/proc/{of}/task")) else { return Some(found) };
+    for thread in threads.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => {
+                found.extend(text.split_ascii_whitespace().filter_map(|n| n.parse::<ProcessId>().ok()));
+            }
+            Err(_) if thread.path().exists() => return None,
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+fn descendants_by_parent(of: ProcessId) -> Vec<ProcessId> {
+    let parents: Vec<(ProcessId, ProcessId)> =
+        all().into_iter().filter_map(|process| Some((process, parent(process)?))).collect();
+    let mut found = vec![of];
+    let mut next = 0;
+    while let Some(&process) = found.get(next) {
+        next += 1;
+        for (child, _) in parents.iter().filter(|(_, parent)| *parent == process) {
+            if !found.contains(child) {
+                found.push(*child);
+            }
+        }
+    }
+    found.remove(0);
+    found
+}
+
+/// Every process there is.
+fn all() -> Vec<ProcessId> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn parent(process: ProcessId) -> Option<ProcessId> {
+    // The second field is the program's name in parentheses and may hold anything, parentheses too.
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let text = std::str::from_utf8(&stat[after..]).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a process that still does something has this user as any of its four.
+pub(crate) fn user_has_processes(uid: u32) -> bool {
+    all().into_iter().any(|process| {
+        let Ok(status) = fs::read(format!("/proc/{process}/status")) else { return false };
+        let status = String::from_utf8_lossy(&status);
+        let mut lines = status.lines();
+        // The name in the first line is escaped, so no process can make up the lines below it.
+        let dead = lines
+            .by_ref()
+            .find_map(|line| line.strip_prefix("State:"))
+            .is_some_and(|state| state.trim_start().starts_with(['Z', 'X']));
+        let users = lines.find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+        !dead && users.split_ascii_whitespace().any(|user| user.parse() == Ok(uid))
+    })
+}
+
+/// How many threads a user has, for a limit that the kernel counts by user.
+pub(crate) fn threads_of_user(uid: u32) -> u64 {
+    all()
+        .into_iter()
+        .filter_map(|process| {
+            let status = fs::read(format!("/proc/{process}/status")).ok()?;
+            let status = String::from_utf8_lossy(&status);
+            let field = |name: &str| {
+                status.lines().find_map(|line| line.strip_prefix(name))?.split_ascii_whitespace().next()
+            };
+            (field("Uid:")?.parse() == Ok(uid)).then(|| field("Threads:")?.parse::<u64>().ok())?
+        })
+        .sum()
+}
+
+/// Bytes of memory that a process has in use, counting what it shares with others whole.
+pub(crate) fn resident(process: ProcessId) -> u64 {
+    let Ok(text) = fs::read_to_string(format!("/proc/{process}/statm")) else { return 0 };
+    let pages: u64 = text.split_ascii_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+    pages.saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// Bytes of memory that a process has in use, with its share only of what it shares with others; where we may not ask
+/// for that, as [`resident`].
+pub(crate) fn used(process: ProcessId) -> u64 {
+    let text = match fs::read_to_string(format!("/proc/{process}/smaps_rollup")) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return resident(process),
+        // It is gone, or has no memory any more.
+        Err(_) => return 0,
+    };
+    let field = text.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+    let kibibytes: u64 = field.split_ascii_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    kibibytes.saturating_mul(1024)
+}
+
+/// The folder of a process's open files.
+pub(crate) fn open_files(process: ProcessId) -> PathBuf {
+    PathBuf::from(format!("/proc/{process}/fd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_children_both_ways() {
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "sleep 30 & wait"]).spawn().expect("sh starts");
+        let id = i32::try_from(child.id()).expect("a process number");
+        let me = i32::try_from(std::process::id()).expect("a process number");
+        let start = std::time::Instant::now();
+        while descendants(id).len() != 1 && start.elapsed().as_secs() < 5 {
+            std::thread::yield_now();
+        }
+        let grandchild = descendants(id);
+        assert_eq!(grandchild.len(), 1);
+        assert_eq!(descendants_by_parent(id), grandchild);
+        assert!(descendants(me).contains(&grandchild[0]));
+        assert!(used(id) > 0 && used(id) <= resident(id));
+        super::super::sweep::kill_process(grandchild[0]);
+        let _ = child.wait();
+        assert!(descendants(id).is_empty());
+    }
+}

@@ -1,0 +1,280 @@
+//! The process that watches over one sandboxed command: `taskwright sandbox -- COMMAND`.
+//!
+//! It is a process of its own so that it can be the reaper of everything below it, for scorers as for the evaluation,
+//! and so that it can clean up when whoever asked for it is gone.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, WaitStatus};
+
+use super::child;
+use super::folder;
+use super::order::{Order, Report, Violation};
+use super::sweep;
+use super::watch::{INTERVAL, Watch};
+use crate::error::{Result, failed, failed_to};
+
+/// The sandbox itself failed.
+const OURS: u8 = 125;
+
+/// Folders that everyone may write to.
+const SHARED: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"];
+
+/// What `taskwright sandbox -- COMMAND` does: runs the command as the user and under the limits that its environment
+/// names, and returns its exit status (128 and the signal's number if one ended it, 125 if the sandbox itself failed,
+/// 126 and 127 as in a shell). Standard input, output and error and the working directory are the caller's. When it
+/// returns, or is asked to end by `SIGTERM`, no process of that user is left.
+///
+/// Its order reaches it by the variable `TASKWRIGHT_SANDBOX`, which an evaluation gives to the `score` command.
+/// Commands that one scorer starts at the same time wait for each other.
+#[expect(clippy::needless_pass_by_value, reason = "the end of a main function: nobody needs it any more")]
+pub fn command_main(command: Vec<OsString>) -> ExitCode {
+    let (order, mut end) = match Order::from_environment()
+        .and_then(|order| Ok((order, EndRequests::listen().map_err(failed_to("listening for signals"))?)))
+    {
+        Ok(ready) => ready,
+        Err(error) => {
+            eprintln!("taskwright sandbox: {error}");
+            return OURS.into();
+        }
+    };
+    let (code, report) = match supervise(&order, &command, &mut end) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            eprintln!("taskwright sandbox: {error}");
+            (OURS, Report { not_started: Some(error.to_string()), ..Report::default() })
+        }
+    };
+    if let Some(file) = &order.report
+        && let Err(error) = report.write(file)
+    {
+        eprintln!("taskwright sandbox: {error}");
+        return OURS.into();
+    }
+    code.into()
+}
+
+fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Result<(u8, Report)> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| failed_to("becoming the reaper of orphans")(error.into()))?;
+    let Some(turn) = take_turn(&order.temporary, end)? else { return Ok((143, Report::default())) };
+    if let Some(user) = order.user
+        && turn.begin()?
+        && !sweep::user_is_gone(user)
+    {
+        return Err(crate::EvalError::new("processes of an earlier run cannot be ended"));
+    }
+    let temporary = Temporary::make(order)?;
+    let child = match child::spawn(order, command, &temporary.0) {
+        Ok(child) => child,
+        Err(error) => {
+            let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            eprintln!("taskwright sandbox: cannot run `{name}`: {error}");
+            let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+            return Ok((
+                code,
+                Report { not_started: Some(format!("cannot run `{name}`: {error}")), ..Report::default() },
+            ));
+        }
+    };
+    let main = i32::try_from(child.id()).unwrap_or(i32::MAX);
+    let mut status = None;
+    let watched = watch(order, &temporary.0, main, &mut status, end);
+    let left = super::procfs::descendants(rustix::process::getpid().as_raw_nonzero().get());
+    let left_behind = left.iter().filter(|process| **process != main).count();
+    let survivors = sweep::end_descendants(order.user, main, &mut status);
+    temporary.remove()?;
+    if survivors == 0 {
+        turn.end()?;
+    }
+    if let Some(user) = order.user.filter(|_| !order.landlock) {
+        // Nothing but file rights kept it from these.
+        folder::remove_files_of(user.uid, SHARED);
+    }
+    let violation = watched?;
+    let report = Report {
+        not_started: None,
+        status: status.and_then(WaitStatus::exit_status),
+        signal: status.and_then(WaitStatus::terminating_signal),
+        violation,
+        left_behind,
+        survivors,
+    };
+    if let Some(violation) = violation {
+        eprintln!("taskwright sandbox: {}", describe(violation, order));
+    }
+    Ok((exit_code(&report), report))
+}
+
+/// What a limit that was passed is called.
+pub(crate) fn describe(violation: Violation, order: &Order) -> String {
+    let limits = &order.limits;
+    match violation {
+        Violation::Memory => format!("ended: more than {} MiB of memory", limits.memory >> 20),
+        Violation::Disk => format!("ended: more than {} MiB of temporary files", limits.disk >> 20),
+        Violation::Files => format!("ended: more than {} temporary files, or folders too deep", limits.files),
+        Violation::Processes => format!("ended: more than {} processes", limits.processes),
+        Violation::Time => format!("ended: not finished after {} s", limits.seconds),
+    }
+}
+
+fn exit_code(report: &Report) -> u8 {
+    match (report.status, report.signal) {
+        _ if report.survivors > 0 => OURS,
+        _ if report.violation.is_some() => 137,
+        (Some(status), _) => u8::try_from(status & 0xff).unwrap_or(OURS),
+        (_, Some(signal)) => 128 + u8::try_from(signal & 0x7f).unwrap_or(0),
+        _ => OURS,
+    }
+}
+
+/// Waits for the command's end, a request to end it, its maker's end, or a limit that it passes.
+fn watch(
+    order: &Order,
+    temporary: &Path,
+    main: i32,
+    status: &mut Option<WaitStatus>,
+    end: &mut EndRequests,
+) -> Result<Option<Violation>> {
+    let wait = |error: rustix::io::Errno| failed_to("waiting for a command")(error.into());
+    let handle = handle_of(main);
+    // Where a process has no handle to wait for, look often.
+    let interval = if handle.is_some() { INTERVAL } else { Duration::from_millis(5) };
+    let maker = rustix::process::getppid();
+    let start = Instant::now();
+    let deadline = start.checked_add(Duration::from_secs(order.limits.seconds));
+    let mut watch = Watch::new(order, temporary);
+    let mut tick = start + INTERVAL;
+    loop {
+        let now = Instant::now();
+        let wake = deadline.map_or(tick, |deadline| deadline.min(tick)).min(now + interval);
+        let timeout = Timespec::try_from(wake.saturating_duration_since(now)).unwrap_or_default();
+        let mut waiting = vec![PollFd::new(&end.requests, PollFlags::IN)];
+        waiting.extend(handle.as_ref().map(|handle| PollFd::new(handle, PollFlags::IN)));
+        match poll(&mut waiting, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(wait(error)),
+        }
+        sweep::reap(Some(main), status);
+        if status.is_some() || end.came() || rustix::process::getppid() != maker {
+            return Ok(None);
+        }
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            return Ok(Some(Violation::Time));
+        }
+        if tick <= now {
+            if let Some(violation) = watch.look() {
+                return Ok(Some(violation));
+            }
+            tick = Instant::now() + INTERVAL;
+        }
+    }
+}
+
+/// A descriptor that can be read from once the process has ended; none where the kernel has no such thing.
+pub(crate) fn handle_of(process: i32) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(Pid::from_raw(process)?, rustix::process::PidfdFlags::empty()).ok()
+}
+
+/// Signals that ask us to end.
+struct EndRequests {
+    requests: UnixStream,
+    came: bool,
+}
+
+impl EndRequests {
+    fn listen() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let (requests, notify) = UnixStream::pair()?;
+        requests.set_nonblocking(true)?;
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, notify.try_clone()?)?;
+        }
+        Ok(Self { requests, came: false })
+    }
+
+    fn came(&mut self) -> bool {
+        self.came |= matches!((&self.requests).read(&mut [0; 16]), Ok(1..));
+        self.came
+    }
+}
+
+/// The turn of one command among those that run as one user: ending the one would end the other.
+struct Turn {
+    file: File,
+    path: PathBuf,
+}
+
+impl Turn {
+    /// Whether the command before this one was not seen to its end, so that processes of it may be left.
+    fn begin(&self) -> Result<bool> {
+        let left = self.file.metadata().map_err(failed("reading", &self.path))?.len() > 0;
+        (&self.file).write_all(b"x").map_err(failed("writing", &self.path))?;
+        Ok(left)
+    }
+
+    fn end(&self) -> Result<()> {
+        self.file.set_len(0).map_err(failed("writing", &self.path))
+    }
+}
+
+/// Waits until no other command runs as this user. None if we are to end before.
+fn take_turn(folder: &Path, end: &mut EndRequests) -> Result<Option<Turn>> {
+    let path = folder.join("turn");
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(failed("opening", &path))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(Turn { file, path })),
+            Err(std::fs::TryLockError::WouldBlock) => {}
+            Err(std::fs::TryLockError::Error(error)) => return Err(failed("locking", &path)(error)),
+        }
+        let mut waiting = [PollFd::from_borrowed_fd(end.requests.as_fd(), PollFlags::IN)];
+        let pause = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+        let _ = poll(&mut waiting, Some(&pause));
+        if end.came() {
+            return Ok(None);
+        }
+    }
+}
+
+/// The command's temporary folder: new for it, gone after it.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn make(order: &Order) -> Result<Self> {
+        let path = order.temporary.join("tmp");
+        // Left over if the process before us was killed.
+        folder::remove(&path).map_err(failed("removing", &path))?;
+        std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(failed("making", &path))?;
+        let made = Self(path);
+        if let Some(user) = order.user {
+            chown(&made.0, Some(user.uid), Some(user.uid)).map_err(failed("giving away", &made.0))?;
+        }
+        Ok(made)
+    }
+
+    fn remove(self) -> Result<()> {
+        folder::remove(&self.0).map_err(failed("removing", &self.0))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = folder::remove(&self.0);
+    }
+}

@@ -1,0 +1,185 @@
+//! The users that candidates run as: numbers without a name, one for each run, in a range of this process's own.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use rustix::process::{Gid, Uid};
+use serde::{Deserialize, Serialize};
+
+use super::sweep;
+
+/// How many users there are, and so how many runs can be under way at once.
+pub(crate) const USERS: u32 = 64;
+
+/// A user that candidates run as. Its group has the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct User {
+    /// Its number.
+    pub uid: u32,
+    /// The number under which our own threads act on its processes, so that those cannot act on our threads.
+    pub shadow: u32,
+}
+
+impl User {
+    pub fn uid(self) -> Uid {
+        Uid::from_raw(self.uid)
+    }
+
+    pub fn gid(self) -> Gid {
+        Gid::from_raw(self.uid)
+    }
+}
+
+/// Does some work in a thread that has this user's rights and no others.
+///
+/// Linux keeps credentials for each thread, so neither a process nor unsafe code is needed. The real and the saved
+/// user are the shadow: a process may signal or trace another only if it matches one of those two (or all three), so
+/// the user's own processes cannot touch the thread while it acts on them.
+pub(crate) fn as_user<T: Send>(user: User, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || {
+            become_user(user)?;
+            Ok(work())
+        })?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread of ours panicked")))
+    })
+}
+
+fn become_user(user: User) -> io::Result<()> {
+    use rustix::thread::{capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+    let (uid, shadow, gid) = (user.uid(), Uid::from_raw(user.shadow), user.gid());
+    set_thread_groups(&[])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(shadow, uid, shadow)?;
+    // What follows may signal everything that it has the right to: never go on with more rights than meant.
+    let safe = !uid.is_root()
+        && !shadow.is_root()
+        && rustix::process::geteuid() == uid
+        && rustix::process::getuid() == shadow
+        && capabilities(None)?.effective.is_empty();
+    if safe { Ok(()) } else { Err(io::Error::other("a thread could not give up its rights")) }
+}
+
+/// The users that are free.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    free: Mutex<BTreeSet<User>>,
+    returned: Condvar,
+}
+
+impl Pool {
+    /// A pool in a range of numbers that nobody else uses, most likely.
+    ///
+    /// The kernel counts a user's processes over all containers of a machine that share a user name space. Were the
+    /// range fixed, the limit on processes of one task's candidates would be used up by those of another task.
+    pub fn new() -> io::Result<Self> {
+        let base = base(&uid_map()?, random()?)
+            .ok_or_else(|| io::Error::other("this user name space has no room for users of candidates"))?;
+        let users = (0..USERS).map(|i| User { uid: base + i, shadow: base + USERS + i }).collect();
+        Ok(Self { free: Mutex::new(users), returned: Condvar::new() })
+    }
+
+    /// One of its users, to try things out with; not taken.
+    pub fn any(&self) -> Option<User> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).first().copied()
+    }
+
+    /// Takes some users at once, waiting until so many are free, so that nobody who holds one waits for another. None
+    /// if told to give up first.
+    pub fn take(self: &Arc<Self>, count: usize, give_up: &dyn Fn() -> bool) -> Option<Vec<Lease>> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while free.len() < count {
+            if give_up() {
+                return None;
+            }
+            let pause = std::time::Duration::from_millis(50);
+            free = self.returned.wait_timeout(free, pause).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let taken = (0..count).filter_map(|_| free.pop_first());
+        Some(
+            taken
+                .map(|user| Lease { user, suspect: AtomicBool::new(false), pool: Arc::clone(self) })
+                .collect(),
+        )
+    }
+}
+
+/// A user that is taken until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    pub user: User,
+    suspect: AtomicBool,
+    pool: Arc<Pool>,
+}
+
+impl Lease {
+    /// Says that processes of the user may be left: to be made sure of before it is given out again.
+    pub fn suspect(&self) {
+        self.suspect.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A user whose processes cannot be ended is never given out again.
+        if !self.suspect.load(Ordering::Relaxed) || sweep::user_is_gone(self.user) {
+            self.pool.free.lock().unwrap_or_else(PoisonError::into_inner).insert(self.user);
+            self.pool.returned.notify_all();
+        }
+    }
+}
+
+/// The first of the numbers to use: two for each user.
+fn base(map: &[(u32, u32)], random: u32) -> Option<u32> {
+    const FIRST: u32 = 20_000;
+    // The upper half has numbers that some programs take for negative.
+    const END: u32 = 1 << 31;
+    // Above the 16-bit numbers, where people and services are, if the name space reaches so far.
+    let room = |first: u32, end: u32| {
+        map.iter()
+            .map(|&(start, count)| (start.max(first), start.saturating_add(count).min(end)))
+            .filter(|(start, end)| end.saturating_sub(*start) >= 2 * USERS)
+            .max_by_key(|(start, end)| end - start)
+    };
+    let (start, end) = room(1 << 20, END).or_else(|| room(FIRST, 60_000)).or_else(|| room(FIRST, END))?;
+    let places = (end - start) / (2 * USERS);
+    Some(start + (random % places) * 2 * USERS)
+}
+
+/// The user numbers that exist in our name space: first and count.
+fn uid_map() -> io::Result<Vec<(u32, u32)>> {
+    let text = std::fs::read_to_string("/proc/self/uid_map")?;
+    let mut ranges = Vec::new();
+    for line in text.lines() {
+        let numbers: Vec<u32> = line.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+        if let [inside, _, count] = numbers[..] {
+            ranges.push((inside, count));
+        }
+    }
+    Ok(ranges)
+}
+
+fn random() -> io::Result<u32> {
+    let mut bytes = [0; 4];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(u32::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_lies_in_the_name_space() {
+        for random in [0, 1, 12_345, u32::MAX] {
+            let whole = base(&[(0, u32::MAX)], random).unwrap();
+            assert!((1 << 20..1 << 31).contains(&whole) && whole + 2 * USERS <= 1 << 31, "{whole}");
+            let small = base(&[(0, 65_536)], random).unwrap();
+            assert!((20_000..60_000).contains(&small) && small + 2 * USERS <= 60_000, "{small}");
+        }
+        assert_eq!(base(&[(0, 1)], 7), None);
+        assert_eq!(base(&[], 7), None);
+    }
+}

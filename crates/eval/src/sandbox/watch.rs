@@ -1,0 +1,112 @@
+//! Looks from time to time at what a running command uses, where the kernel sets no limit for a whole tree of it.
+
+use std::collections::BTreeSet;
+use std::os::linux::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::folder;
+use super::order::{Order, RunLimits, Violation};
+use super::procfs;
+use super::users::{User, as_user};
+
+/// How often memory is looked at.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The watch over one command.
+pub(crate) struct Watch {
+    limits: RunLimits,
+    user: Option<User>,
+    temporary: PathBuf,
+    next_disk: Instant,
+}
+
+impl Watch {
+    pub fn new(order: &Order, temporary: &Path) -> Self {
+        Self {
+            limits: order.limits.clone(),
+            user: order.user,
+            temporary: temporary.to_owned(),
+            next_disk: Instant::now(),
+        }
+    }
+
+    /// The limit that is passed at this moment, if one is.
+    pub fn look(&mut self) -> Option<Violation> {
+        let processes = descendants();
+        // Twice, because those that ended and were not yet waited for are among them.
+        if processes.len() as u64 > self.limits.processes.saturating_mul(2) {
+            return Some(Violation::Processes);
+        }
+        if self.memory_is_passed(&processes) {
+            return Some(Violation::Memory);
+        }
+        if self.next_disk <= Instant::now() {
+            let start = Instant::now();
+            let violation = self.disk(&processes);
+            // Never spend more than a tenth of the time on looking.
+            self.next_disk = Instant::now() + INTERVAL.max(start.elapsed() * 9);
+            return violation;
+        }
+        None
+    }
+
+    fn memory_is_passed(&self, processes: &[procfs::ProcessId]) -> bool {
+        let sum = processes.iter().map(|process| procfs::resident(*process)).fold(0, u64::saturating_add);
+        if sum <= self.limits.memory {
+            return false;
+        }
+        // Pages that processes share were counted for each; the exact figure takes longer to get, and the right to. A
+        // process that is just being started may be counted with all memory of the one that starts it: look again.
+        (0..3).all(|time| {
+            if time > 0 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let processes = descendants();
+            let exact =
+                || processes.iter().map(|process| procfs::used(*process)).fold(0, u64::saturating_add);
+            self.ask(exact).is_none_or(|exact| exact > self.limits.memory)
+        })
+    }
+
+    fn disk(&self, processes: &[procfs::ProcessId]) -> Option<Violation> {
+        let used = folder::usage(&self.temporary, self.limits.files);
+        if used.too_deep || used.files > self.limits.files {
+            return Some(Violation::Files);
+        }
+        let unnamed = self.ask(|| unnamed_files(processes)).unwrap_or(0);
+        (used.bytes.saturating_add(unnamed) > self.limits.disk).then_some(Violation::Disk)
+    }
+
+    /// Asks what only the user itself, or the almighty, may ask.
+    fn ask<T: Send>(&self, question: impl FnOnce() -> T + Send) -> Option<T> {
+        match self.user {
+            Some(user) => as_user(user, question).ok(),
+            None => Some(question()),
+        }
+    }
+}
+
+fn descendants() -> Vec<procfs::ProcessId> {
+    procfs::descendants(rustix::process::getpid().as_raw_nonzero().get())
+}
+
+/// Bytes on disk of files that have no name any more but are still open.
+fn unnamed_files(processes: &[procfs::ProcessId]) -> u64 {
+    let mut seen = BTreeSet::new();
+    let mut bytes = 0_u64;
+    for process in processes {
+        let Ok(open) = std::fs::read_dir(procfs::open_files(*process)) else { continue };
+        for file in open.flatten() {
+            // Through the link, to the file itself.
+            let Ok(metadata) = std::fs::metadata(file.path()) else { continue };
+            if metadata.is_file()
+                && metadata.st_nlink() == 0
+                && seen.insert((metadata.st_dev(), metadata.st_ino()))
+            {
+                bytes = bytes.saturating_add(metadata.st_blocks().saturating_mul(512));
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,173 @@
+//! What the journal and the records say: every on-disk type of the service.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::Charge;
+
+/// The version of these formats.
+pub const VERSION: u32 = 1;
+
+/// One line of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// The first line: what the journal belongs to.
+    Opened {
+        /// The version of the format.
+        version: u32,
+        /// The digest of the serve config.
+        config: String,
+    },
+    /// A candidate was taken in.
+    Candidate {
+        /// The commit.
+        commit: String,
+        /// Its tree.
+        tree: String,
+    },
+    /// An evaluation was charged; its work may begin.
+    Charged(Charged),
+    /// An evaluation is over.
+    Ended {
+        /// The evaluation.
+        number: u64,
+        /// How it ended.
+        end: End,
+    },
+    /// A candidate was submitted.
+    Submitted {
+        /// The commit.
+        commit: String,
+        /// Its tree.
+        tree: String,
+    },
+    /// No more evaluations and submissions.
+    Sealed,
+    /// The verdict stands.
+    Verdict {
+        /// The digest of the verdict's file.
+        digest: String,
+    },
+}
+
+/// An evaluation, as it was charged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Charged {
+    /// Its number.
+    pub number: u64,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The candidate.
+    pub commit: String,
+    /// The candidate's tree.
+    pub tree: String,
+    /// The split.
+    pub split: String,
+    /// The samples' positions in the split, ascending; none if all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Vec<u32>>,
+    /// What was taken from the budget.
+    pub charge: Charge,
+    /// How the request was understood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+/// What an evaluation is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The optimizer asked for it.
+    Optimizer,
+    /// It is part of finalizing: a re-scoring or a target, with the attempt.
+    Finalize(String),
+}
+
+/// How an evaluation ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// In which way.
+    pub outcome: Outcome,
+    /// What is given back to the budget.
+    pub refund: Charge,
+    /// Its result; none if it has none.
+    pub summary: Option<Summary>,
+    /// How many samples were answered from the record.
+    pub recorded: u64,
+    /// Why there is no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How long it ran.
+    pub seconds: f64,
+}
+
+/// In which way an evaluation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has a result.
+    Done,
+    /// It failed for reasons of ours.
+    Failed,
+    /// It was stopped on request.
+    Cancelled,
+    /// The service ended while it ran.
+    Interrupted,
+}
+
+/// What an evaluation's samples add up to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Summary {
+    /// The mean of the objective's metric.
+    pub score: f64,
+    /// Whether the constraints hold.
+    pub eligible: bool,
+    /// The means of all metrics.
+    pub metrics: BTreeMap<String, f64>,
+    /// How many samples the score is made of.
+    pub scored: u64,
+    /// Failed samples by kind.
+    pub failures: BTreeMap<String, u64>,
+}
+
+/// One line of an evaluation's record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// A sample is finished.
+    Sample(Sample),
+    /// All are, and this is what came out.
+    End(End),
+}
+
+/// One sample's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its position in the split.
+    pub index: u32,
+    /// Its id.
+    pub id: String,
+    /// The value of the objective's metric; none if the sample could not be scored for reasons of ours.
+    pub value: Option<f64>,
+    /// What the scorer measured.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
+    /// What kind of failure it was, if one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// What the scorer says, or what went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    /// The end of what the candidate printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// How long it took.
+    pub seconds: f64,
+    /// The evaluation that it was copied from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied: Option<u64>,
+}

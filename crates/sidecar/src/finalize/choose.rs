@@ -1,0 +1,239 @@
+//! Choosing the candidate that counts: the one that was submitted, else the best, else the baseline.
+
+use std::collections::HashMap;
+
+use taskwright_spec::model::{Aggregate, Policy};
+
+use super::Tell;
+use super::pool::{Pool, Step};
+use super::verdict::{By, Ranked};
+use crate::api::Candidate;
+use crate::events::{Outcome, Purpose, Summary};
+use crate::plan::is_better;
+use crate::service::Service;
+
+/// The choice.
+pub struct Chosen {
+    /// The candidate that counts.
+    pub candidate: Candidate,
+    /// How it came to count.
+    pub by: By,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// The candidates that were ranked.
+    pub ranking: Vec<Ranked>,
+}
+
+/// Why nothing could be chosen: for reasons of ours.
+pub struct Undecided {
+    /// Why.
+    pub reasons: Vec<String>,
+    /// The candidates that were ranked.
+    pub ranking: Vec<Ranked>,
+}
+
+/// Chooses.
+pub fn choose(service: &Service, tell: Tell<'_>) -> Result<Chosen, Undecided> {
+    let mut reasons = Vec::new();
+    let submitted = service.ledger().submitted.clone();
+    match (service.config.selection.policy, submitted) {
+        (Policy::Submit, Some(candidate)) => {
+            reasons.push(format!("commit {} was submitted", candidate.commit));
+            return Ok(Chosen { candidate, by: By::Submit, reasons, ranking: Vec::new() });
+        }
+        (Policy::Submit, None) => reasons.push("nothing was submitted".to_owned()),
+        (Policy::AutoBest, Some(candidate)) => reasons.push(format!(
+            "commit {} was submitted, but in this task the best candidate counts",
+            candidate.commit
+        )),
+        (Policy::AutoBest, None) => {}
+    }
+    best(service, reasons, tell)
+}
+
+/// A tree that was evaluated.
+struct Contender {
+    candidate: Candidate,
+    /// The number of the first evaluation: who was there first wins a tie.
+    first: u64,
+    pool: Pool,
+}
+
+fn best(service: &Service, mut reasons: Vec<String>, tell: Tell<'_>) -> Result<Chosen, Undecided> {
+    let selection = &service.config.selection;
+    let split = selection.split.as_str();
+    let size = service.config.splits.get(split).map_or(0, |split| split.samples.len());
+    let all: Vec<u32> = (0..u32::try_from(size).unwrap_or(u32::MAX)).collect();
+    let direction = service.config.objective.direction;
+    let contenders = contenders(service, split).map_err(|reason| Undecided {
+        reasons: [reasons.as_slice(), &[reason]].concat(),
+        ranking: Vec::new(),
+    })?;
+    if contenders.is_empty() {
+        reasons.push(format!("no candidate was evaluated on `{split}`: the baseline counts"));
+        return Ok(baseline(service, reasons, Vec::new()));
+    }
+    let mut ranked: Vec<(Ranked, Contender)> =
+        contenders.into_iter().map(|contender| (rank(service, split, &all, &contender), contender)).collect();
+    ranked.sort_by(|(a, x), (b, y)| {
+        let worth = |ranked: &Ranked| ranked.score.filter(|_| ranked.left_out.is_none());
+        order(direction, worth(a), worth(b)).then(x.first.cmp(&y.first))
+    });
+    if selection.rescore_top_k > 0 {
+        rescore(service, split, &all, &mut ranked, tell);
+    }
+    let worth = |ranked: &Ranked| {
+        let score = if selection.rescore_top_k > 0 { ranked.rescored } else { ranked.score };
+        score.filter(|_| ranked.left_out.is_none())
+    };
+    ranked.sort_by(|(a, x), (b, y)| order(direction, worth(a), worth(b)).then(x.first.cmp(&y.first)));
+    let winner =
+        ranked.first().and_then(|(ranked, contender)| Some((worth(ranked)?, contender.candidate.clone())));
+    let failed_for_us = ranked
+        .iter()
+        .any(|(ranked, _)| ranked.left_out.as_deref().is_some_and(|reason| reason.starts_with(NOT_RESCORED)));
+    let ranking: Vec<Ranked> = ranked.into_iter().map(|(ranked, _)| ranked).collect();
+    let Some((score, candidate)) = winner else {
+        if failed_for_us {
+            reasons.push(format!("none of the best candidates could be scored again on `{split}`"));
+            return Err(Undecided { reasons, ranking });
+        }
+        reasons.push(format!("no candidate that was evaluated on `{split}` may count: the baseline counts"));
+        return Ok(baseline(service, reasons, ranking));
+    };
+    reasons.push(format!("commit {} did best on `{split}` with {score}", candidate.commit));
+    let is_baseline = candidate.tree == service.config.baseline.tree;
+    if is_baseline {
+        reasons.push("these are the baseline's own files".to_owned());
+    } else if selection.baseline_floor {
+        tell("scoring the baseline for comparison".to_owned());
+        match ours(service, split, &all, &baseline_candidate(service)) {
+            Err(error) => {
+                reasons
+                    .push(format!("the baseline could not be scored on `{split}` for comparison: {error}"));
+                return Err(Undecided { reasons, ranking });
+            }
+            Ok(summary) if summary.eligible && !is_better(direction, score, summary.score) => {
+                reasons.push(format!(
+                    "that is not better than the baseline's {}: the baseline counts",
+                    summary.score
+                ));
+                return Ok(baseline(service, reasons, ranking));
+            }
+            Ok(summary) => reasons.push(format!("the baseline has {} there", summary.score)),
+        }
+    }
+    Ok(Chosen { candidate, by: By::AutoBest, reasons, ranking })
+}
+
+/// What begins the reason why a candidate was left out for reasons of ours.
+const NOT_RESCORED: &str = "it could not be scored again";
+
+fn baseline_candidate(service: &Service) -> Candidate {
+    let baseline = &service.config.baseline;
+    Candidate { commit: baseline.commit.clone(), tree: baseline.tree.clone() }
+}
+
+fn baseline(service: &Service, reasons: Vec<String>, ranking: Vec<Ranked>) -> Chosen {
+    Chosen { candidate: baseline_candidate(service), by: By::Baseline, reasons, ranking }
+}
+
+/// The trees that the optimizer evaluated on the split, with all their results: repeats are pooled, so that measuring
+/// again and again does not make a candidate better.
+fn contenders(service: &Service, split: &str) -> Result<Vec<Contender>, String> {
+    let evaluated: Vec<(u64, Candidate)> = service
+        .ledger()
+        .evaluations()
+        .iter()
+        .filter(|known| {
+            let charged = &known.charged;
+            charged.purpose == Purpose::Optimizer
+                && charged.split == split
+                && known.end.as_ref().is_some_and(|end| end.outcome == Outcome::Done)
+        })
+        .map(|known| {
+            let charged = &known.charged;
+            (charged.number, Candidate { commit: charged.commit.clone(), tree: charged.tree.clone() })
+        })
+        .collect();
+    let mut contenders: Vec<Contender> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (number, candidate) in evaluated {
+        let place = *places.entry(candidate.tree.clone()).or_insert_with(|| {
+            contenders.push(Contender { candidate, first: number, pool: Pool::default() });
+            contenders.len() - 1
+        });
+        if let Some(contender) = contenders.get_mut(place) {
+            contender.pool.add(service, number)?;
+        }
+    }
+    Ok(contenders)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 samples")]
+fn rank(service: &Service, split: &str, all: &[u32], contender: &Contender) -> Ranked {
+    let coverage = contender.pool.covered() as f64 / all.len().max(1) as f64;
+    let covered: Vec<u32> = contender.pool.indexes();
+    let direction = service.config.objective.direction;
+    let summary = contender.pool.summarize(service, split, &covered, Aggregate::Mean, direction);
+    let least = service.config.selection.min_coverage;
+    let left_out = match &summary {
+        _ if coverage < least => Some(format!(
+            "it was evaluated on {:.1} % of `{split}`, and {:.1} % are needed",
+            coverage * 100.0,
+            least * 100.0
+        )),
+        Ok(summary) if !summary.eligible => Some("a constraint does not hold".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.clone()),
+    };
+    Ranked {
+        commit: contender.candidate.commit.clone(),
+        tree: contender.candidate.tree.clone(),
+        score: summary.ok().map(|summary| summary.score),
+        coverage,
+        rescored: None,
+        left_out,
+    }
+}
+
+/// Scores the best again, on the whole split: only what we measured after the search decides, so that the luck of one
+/// measurement among many does not.
+fn rescore(service: &Service, split: &str, all: &[u32], ranked: &mut [(Ranked, Contender)], tell: Tell<'_>) {
+    let most = usize::try_from(service.config.selection.rescore_top_k).unwrap_or(usize::MAX);
+    let eligible = ranked.iter_mut().filter(|(ranked, _)| ranked.left_out.is_none());
+    for (place, (ranked, contender)) in eligible.enumerate() {
+        if place >= most {
+            ranked.left_out = Some(format!("it is not among the best {most}"));
+            continue;
+        }
+        tell(format!("scoring {} again on `{split}`", contender.candidate.commit));
+        match ours(service, split, all, &contender.candidate) {
+            Ok(summary) if summary.eligible => ranked.rescored = Some(summary.score),
+            Ok(_) => ranked.left_out = Some("a constraint does not hold when it is scored again".to_owned()),
+            Err(error) => ranked.left_out = Some(format!("{NOT_RESCORED}: {error}")),
+        }
+    }
+}
+
+/// Our own evaluations of a candidate on the whole split, pooled.
+fn ours(service: &Service, split: &str, all: &[u32], candidate: &Candidate) -> Result<Summary, String> {
+    let mut pool = Pool::default();
+    for attempt in 1..=service.config.selection.rescore_attempts.max(1) {
+        let name = format!("rescore attempt {attempt}");
+        let number = Step { name, candidate, split, samples: None }.take(service)?;
+        pool.add(service, number)?;
+    }
+    pool.summarize(service, split, all, Aggregate::Mean, service.config.objective.direction)
+}
+
+/// Better first, nothing last.
+fn order(direction: taskwright_spec::model::Direction, a: Option<f64>, b: Option<f64>) -> std::cmp::Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) if is_better(direction, a, b) => std::cmp::Ordering::Less,
+        (Some(a), Some(b)) if is_better(direction, b, a) => std::cmp::Ordering::Greater,
+        (Some(_), None) => std::cmp::Ordering::Less,
+        (None, Some(_)) => std::cmp::Ordering::Greater,
+        (Some(_), Some(_)) | (None, None) => std::cmp::Ordering::Equal,
+    }
+}

@@ -1,0 +1,161 @@
+//! Pooling: several results of one sample become one, and several evaluations of one tree become one score.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use taskwright_spec::model::{Aggregate, Direction};
+
+use crate::api::Candidate;
+use crate::events::{Charged, Line, Outcome, Purpose, Sample, Summary};
+use crate::lines;
+use crate::plan::is_better;
+use crate::service::{Request, Service};
+use crate::tally::{self, Slim};
+
+/// The results of samples, each from one or more evaluations.
+#[derive(Debug, Default)]
+pub struct Pool {
+    results: HashMap<u32, Vec<Slim>>,
+    seen: HashSet<(u64, u32)>,
+    /// The evaluations that were pooled.
+    pub numbers: Vec<u64>,
+}
+
+impl Pool {
+    /// Adds what an evaluation recorded. A copied result counts once, with the one it is a copy of.
+    pub fn add(&mut self, service: &Service, number: u64) -> Result<(), String> {
+        let values =
+            lines::read::<Line>(&service.record_path(number)).map_err(|damage| damage.to_string())?;
+        for (_, line) in values {
+            if let Line::Sample(sample) = line {
+                self.add_sample(number, &sample);
+            }
+        }
+        self.numbers.push(number);
+        Ok(())
+    }
+
+    fn add_sample(&mut self, number: u64, sample: &Sample) {
+        if self.seen.insert((sample.copied.unwrap_or(number), sample.index)) {
+            self.results.entry(sample.index).or_default().push(Slim::from(sample));
+        }
+    }
+
+    /// How many samples have a result.
+    pub fn covered(&self) -> usize {
+        self.results.values().filter(|results| results.iter().any(|result| result.value.is_some())).count()
+    }
+
+    /// The samples that have a result, in order.
+    pub fn indexes(&self) -> Vec<u32> {
+        let mut indexes: Vec<u32> = self.results.keys().copied().collect();
+        indexes.sort_unstable();
+        indexes
+    }
+
+    /// Whether the candidate failed at every one of some samples, in every attempt.
+    pub fn only_failures(&self, samples: &[u32]) -> bool {
+        samples.iter().all(|sample| {
+            self.results.get(sample).is_some_and(|results| {
+                results.iter().all(|result| result.value.is_some() && result.failure.is_some())
+            })
+        })
+    }
+
+    /// What the samples add up to.
+    pub fn summarize(
+        &self,
+        service: &Service,
+        split: &str,
+        samples: &[u32],
+        aggregate: Aggregate,
+        direction: Direction,
+    ) -> Result<Summary, String> {
+        let chooser = service.chooser(split).ok_or("the split is unknown")?;
+        let results = self
+            .results
+            .iter()
+            .map(|(index, results)| (*index, aggregated(results, aggregate, direction)))
+            .collect();
+        tally::summarize(&service.config, split, chooser, samples, &results)
+    }
+}
+
+/// What several attempts at one sample add up to. Attempts that have no value for reasons of ours are left out.
+fn aggregated(results: &[Slim], aggregate: Aggregate, direction: Direction) -> Slim {
+    let graded: Vec<&Slim> = results.iter().filter(|result| result.value.is_some()).collect();
+    let Some(first) = graded.first() else {
+        return Slim { value: None, metrics: BTreeMap::new(), failure: None };
+    };
+    match aggregate {
+        Aggregate::First => (*first).clone(),
+        Aggregate::Best => {
+            let mut best = *first;
+            for result in &graded {
+                if let (Some(value), Some(than)) = (result.value, best.value)
+                    && is_better(direction, value, than)
+                {
+                    best = result;
+                }
+            }
+            best.clone()
+        }
+        Aggregate::Mean => {
+            let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+            for (name, value) in graded.iter().flat_map(|result| &result.metrics) {
+                metrics.entry(name).or_default().push(*value);
+            }
+            // A metric that an attempt lacks is lacking.
+            let metrics = metrics
+                .into_iter()
+                .filter(|(_, values)| values.len() == graded.len())
+                .filter_map(|(name, values)| Some((name.to_owned(), tally::mean(values.into_iter())?)));
+            Slim {
+                value: tally::mean(graded.iter().filter_map(|result| result.value)),
+                metrics: metrics.collect(),
+                failure: graded.iter().find_map(|result| result.failure.clone()),
+            }
+        }
+    }
+}
+
+/// One evaluation of ours, named so that it is made only once.
+pub struct Step<'a> {
+    /// What it is for.
+    pub name: String,
+    /// The candidate.
+    pub candidate: &'a Candidate,
+    /// The split.
+    pub split: &'a str,
+    /// The samples; none if all.
+    pub samples: Option<Vec<u32>>,
+}
+
+impl Step<'_> {
+    /// The number of the evaluation, made now unless it was made before.
+    pub fn take(self, service: &Service) -> Result<u64, String> {
+        let purpose = Purpose::Finalize(self.name);
+        let is_this = |charged: &Charged| {
+            charged.purpose == purpose && charged.tree == self.candidate.tree && charged.split == self.split
+        };
+        let made = service
+            .ledger()
+            .evaluations()
+            .iter()
+            .find(|known| {
+                is_this(&known.charged) && known.end.as_ref().is_some_and(|end| end.outcome == Outcome::Done)
+            })
+            .map(|known| known.charged.number);
+        if let Some(number) = made {
+            return Ok(number);
+        }
+        let request =
+            Request { purpose, candidate: self.candidate, split: self.split, samples: self.samples };
+        let number = service.evaluate_now(request).map_err(|problem| problem.detail)?;
+        let end = service.ledger().evaluation(number).and_then(|known| known.end.clone());
+        match end {
+            Some(end) if end.outcome == Outcome::Done => Ok(number),
+            Some(end) => Err(end.error.unwrap_or_else(|| "it has no result".to_owned())),
+            None => Err("it did not end".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Choosing, scoring and the evidence, tried without running anything.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+use taskwright_spec::model::{Constraint, Direction};
+use taskwright_spec::serve::ServeConfig;
+
+use crate::api::{Choice, State};
+use crate::places::Places;
+use crate::service::Service;
+use crate::testing::{self, BASELINE, Fake, Way, commit};
+
+struct Trial {
+    root: tempfile::TempDir,
+    fake: Fake,
+    service: Arc<Service>,
+}
+
+impl Trial {
+    fn new(config: ServeConfig, fake: Fake) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let service = testing::service(&root.path().join("state"), config, &fake);
+        Self { root, fake, service }
+    }
+
+    fn evaluate(&self, number: u32, choice: &Choice) {
+        let evaluation = self.service.evaluate(&commit(number), "validation", choice).unwrap();
+        let number = crate::service::parse_id(&evaluation.id).unwrap();
+        while !self.service.evaluation(number).unwrap().state.is_final() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!(self.service.evaluation(number).unwrap().state, State::Done);
+    }
+
+    fn places(&self) -> Places {
+        Places::under(self.root.path())
+    }
+
+    fn finalize(&self) -> Value {
+        let answer = super::finalize(&self.service, &self.places(), &|_| {}).unwrap();
+        answer["verdict"].clone()
+    }
+
+    fn reward(&self) -> Option<Value> {
+        read(&self.places().evidence.join("reward.json"))
+    }
+}
+
+fn read(path: &Path) -> Option<Value> {
+    Some(serde_json::from_slice(&std::fs::read(path).ok()?).unwrap())
+}
+
+fn reasons(verdict: &Value) -> String {
+    verdict["reasons"].to_string()
+}
+
+#[test]
+fn the_submission_counts() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    trial.fake.set(&commit(1), Way::Value(0.25));
+    trial.evaluate(2, &Choice::All);
+    trial.service.submit(&commit(2)).unwrap();
+    trial.service.submit(&commit(1)).unwrap();
+    let verdict = trial.finalize();
+    assert_eq!(verdict["winner"]["commit"], commit(1));
+    assert_eq!(trial.reward().unwrap(), serde_json::json!({ "reward": 0.25 }));
+    assert_eq!(verdict["evidence"].as_object().unwrap().len(), 3);
+    let digest = crate::sha256_of(&trial.places().evidence.join("reward.json")).unwrap();
+    assert_eq!(verdict["evidence"]["reward.json"], digest);
+}
+
+#[test]
+fn without_a_submission_the_best_counts_and_the_verdict_says_so() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    trial.fake.set(&commit(1), Way::Value(0.5));
+    trial.fake.set(&commit(2), Way::Value(0.75));
+    trial.evaluate(1, &Choice::All);
+    trial.evaluate(2, &Choice::All);
+    let verdict = trial.finalize();
+    assert_eq!(verdict["winner"]["commit"], commit(2));
+    assert!(reasons(&verdict).contains("nothing was submitted"));
+}
+
+#[test]
+fn less_is_better_where_the_task_says_so() {
+    let mut config = testing::config();
+    config.objective.direction = Direction::Minimize;
+    config.targets[0].direction = Direction::Minimize;
+    let trial = Trial::new(config, Fake::default());
+    trial.fake.set(&commit(1), Way::Value(0.5));
+    trial.fake.set(&commit(2), Way::Value(0.75));
+    trial.evaluate(2, &Choice::All);
+    trial.evaluate(1, &Choice::All);
+    assert_eq!(trial.finalize()["winner"]["commit"], commit(1));
+}
+
+#[test]
+fn a_lucky_measurement_does_not_win() {
+    let trial = Trial::new(testing::config(), Fake { noisy: true, ..Fake::default() });
+    // The first twelve samples that are run at all are lucky.
+    trial.fake.set(&commit(1), Way::Lucky(9.0, 0.1));
+    trial.fake.set(&commit(2), Way::Value(0.5));
+    trial.evaluate(1, &Choice::All);
+    trial.evaluate(2, &Choice::All);
+    let verdict = trial.finalize();
+    assert_eq!(verdict["ranking"].as_array().unwrap().len(), 2);
+    assert_eq!(verdict["winner"]["commit"], commit(2));
+}
+
+#[test]
+fn a_candidate_that_was_evaluated_on_too_little_does_not_count() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    trial.fake.set(&commit(1), Way::Value(9.0));
+    trial.evaluate(1, &Choice::Count(4));
+    trial.evaluate(2, &Choice::All);
+    let verdict = trial.finalize();
+    assert_eq!(verdict["winner"]["commit"], commit(2));
+    assert!(verdict["ranking"].to_string().contains("33.3 %"));
+}
+
+#[test]
+fn nothing_done_is_the_baseline_with_its_pinned_score() {
+    let mut config = testing::config();
+    config.targets[0].baseline_reward = Some(2.5);
+    let trial = Trial::new(config, Fake::default());
+    let verdict = trial.finalize();
+    assert_eq!(verdict["winner"]["by"], "baseline");
+    assert!(reasons(&verdict).contains("nothing was submitted"));
+    assert_eq!(trial.reward().unwrap(), serde_json::json!({ "reward": 2.5 }));
+    assert_eq!(trial.fake.ran.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn the_floor_puts_the_baseline_in_the_place_of_what_is_no_better() {
+    let mut config = testing::config();
+    config.selection.baseline_floor = true;
+    let trial = Trial::new(config, Fake::default());
+    trial.fake.set(BASELINE, Way::Value(0.5));
+    trial.fake.set(&commit(1), Way::Value(0.5));
+    trial.evaluate(1, &Choice::All);
+    let verdict = trial.finalize();
+    assert_eq!(verdict["winner"]["by"], "baseline");
+    assert!(reasons(&verdict).contains("not better than the baseline"));
+}
+
+#[test]
+fn a_constraint_that_does_not_hold_rules_a_candidate_out() {
+    let mut config = testing::config();
+    let constraint = r#"{"metric":"score","operator":"<","value":1}"#;
+    config.objective.constraints = vec![serde_json::from_str::<Constraint>(constraint).unwrap()];
+    let trial = Trial::new(config, Fake::default());
+    trial.fake.set(&commit(1), Way::Value(5.0));
+    trial.fake.set(&commit(2), Way::Value(0.5));
+    trial.evaluate(1, &Choice::All);
+    trial.evaluate(2, &Choice::All);
+    assert_eq!(trial.finalize()["winner"]["commit"], commit(2));
+    assert_eq!(trial.reward().unwrap()["reward"], 0.5);
+}
+
+#[test]
+fn a_target_that_fails_for_our_reasons_is_no_reward_and_can_be_tried_again() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    trial.fake.set(&commit(1), Way::Ours);
+    trial.service.submit(&commit(1)).unwrap();
+    let verdict = trial.finalize();
+    assert_eq!(verdict["outcome"], "unscored");
+    assert!(reasons(&verdict).contains("has no score"));
+    assert!(trial.reward().is_none());
+    assert!(read(&trial.places().evidence.join("verdict.json")).is_some());
+    trial.fake.set(&commit(1), Way::Value(3.0));
+    assert_eq!(trial.finalize()["outcome"], "scored");
+    assert_eq!(trial.reward().unwrap()["reward"], 3.0);
+}
+
+#[test]
+fn a_candidate_that_fails_everywhere_gets_the_failure_value() {
+    let mut config = testing::config();
+    config.targets[0].failure_value = -1.0;
+    let trial = Trial::new(config, Fake::default());
+    trial.fake.set(&commit(1), Way::Crash);
+    trial.service.submit(&commit(1)).unwrap();
+    let verdict = trial.finalize();
+    assert_eq!(trial.reward().unwrap()["reward"], -1.0);
+    assert!(reasons(&verdict).contains("failed at every sample"));
+}
+
+#[test]
+fn the_first_verdict_stands() {
+    let trial = Trial::new(testing::config(), Fake { noisy: true, ..Fake::default() });
+    trial.service.submit(&commit(1)).unwrap();
+    let first = trial.finalize();
+    let ran = trial.fake.ran.load(Ordering::SeqCst);
+    trial.fake.set(&commit(1), Way::Value(100.0));
+    std::fs::remove_dir_all(trial.places().evidence).unwrap();
+    assert_eq!(trial.finalize(), first);
+    assert_eq!(trial.reward().unwrap()["reward"], 1.0);
+    assert_eq!(trial.fake.ran.load(Ordering::SeqCst), ran);
+}
+
+#[test]
+fn a_verdict_that_was_changed_is_not_published() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    trial.finalize();
+    std::fs::write(super::evidence_master(&trial.service).join("verdict.json"), "{}").unwrap();
+    assert!(super::finalize(&trial.service, &trial.places(), &|_| {}).is_err());
+}
+
+#[test]
+fn several_targets_have_keys_of_their_own_and_the_first_is_the_reward() {
+    let mut config = testing::config();
+    config.targets[0].reward_key = "accuracy".to_owned();
+    let mut second = config.targets[0].clone();
+    second.reward_key = "again".to_owned();
+    second.samples.truncate(1);
+    second.attempts = 3;
+    config.targets.push(second);
+    let trial = Trial::new(config, Fake { noisy: true, ..Fake::default() });
+    trial.service.submit(&commit(1)).unwrap();
+    let verdict = trial.finalize();
+    let expected = serde_json::json!({ "accuracy": 1.0, "again": 1.0, "reward": 1.0 });
+    assert_eq!(trial.reward().unwrap(), expected);
+    assert_eq!(verdict["targets"][1]["evaluations"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn an_archive_has_no_verdict() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    trial.evaluate(1, &Choice::All);
+    super::archive(&trial.service, &trial.places(), &|_| {}).unwrap();
+    let evidence = trial.places().evidence;
+    assert!(evidence.join("evaluations.jsonl").exists());
+    assert!(!evidence.join("verdict.json").exists() && !evidence.join("reward.json").exists());
+    // The work goes on.
+    trial.evaluate(2, &Choice::All);
+}

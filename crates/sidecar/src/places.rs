@@ -1,0 +1,46 @@
+//! Where things are in the sidecar's container.
+
+use std::path::{Path, PathBuf};
+
+/// The port that the service listens on.
+pub const PORT: u16 = 8700;
+
+/// Where things are. Tests put them all under a folder of their own.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// What the image brings: the serve config, the baseline, the scorer and the dataset.
+    pub image: PathBuf,
+    /// The journal, the records and the candidates.
+    pub state: PathBuf,
+    /// What lasts no longer than the container: the socket, checkouts and sandboxes.
+    pub runtime: PathBuf,
+    /// What the verifier collects.
+    pub evidence: PathBuf,
+}
+
+impl Places {
+    /// The places under a root; `/` in a container.
+    pub fn under(root: &Path) -> Self {
+        Self {
+            image: root.join("taskwright"),
+            state: root.join("var/lib/taskwright"),
+            runtime: root.join("run/taskwright"),
+            evidence: root.join("evidence"),
+        }
+    }
+
+    /// The folder that only root may enter.
+    pub fn admin_folder(&self) -> PathBuf {
+        self.runtime.join("admin")
+    }
+
+    /// The socket that finalizing is asked for through.
+    pub fn socket(&self) -> PathBuf {
+        self.admin_folder().join("socket")
+    }
+
+    /// Where the address stands that the service listens on.
+    pub fn address(&self) -> PathBuf {
+        self.admin_folder().join("address")
+    }
+}

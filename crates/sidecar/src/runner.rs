@@ -1,0 +1,35 @@
+//! What the service needs of the crate that runs candidates, so that everything else can be tried without one.
+
+use std::path::Path;
+
+use taskwright_eval::Cancel;
+
+use crate::api::Candidate;
+use crate::events::Sample;
+use crate::problem::Problem;
+
+/// Work to be done on a candidate.
+#[derive(Debug)]
+pub struct Job {
+    /// The candidate's commit.
+    pub commit: String,
+    /// The samples: position in the split, and id.
+    pub samples: Vec<(u32, String)>,
+}
+
+/// Runs and scores candidates.
+pub trait Runner: Send + Sync {
+    /// Takes in a candidate that was uploaded as a pack; nothing in it is trusted.
+    fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem>;
+
+    /// Whether the same candidate always gets the same score.
+    fn is_deterministic(&self) -> bool;
+
+    /// Runs and scores samples, handing over each as it finishes. Returns early if asked to stop.
+    ///
+    /// An error is a failure of ours that left samples without a result.
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<(), String>;
+
+    /// Writes a git bundle of candidates.
+    fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String>;
+}

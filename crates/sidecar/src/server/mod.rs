@@ -1,0 +1,59 @@
+//! The server: the optimizer's API over TCP, and what only root in the sidecar may ask over a unix socket.
+
+pub mod admin;
+mod answer;
+mod events;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::service::Service;
+
+/// How many connections may be open at once. More wait, which harms nobody but those who opened them.
+const MOST_CONNECTIONS: usize = 512;
+/// How long a connection may take to send a request's head, or stay idle.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Answers connections until the future that serves them is dropped.
+pub async fn listen(listener: TcpListener, service: Arc<Service>) {
+    let routes = routes::routes(service);
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // A connection that was gone before it was taken, or no file descriptor left: neither ends the service.
+                eprintln!("taskwright: accepting a connection: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let routes = TowerToHyperService::new(routes.clone());
+        tokio::spawn(async move {
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(64 << 10);
+            // Whatever a client does wrong ends its connection and nothing else.
+            let _ = http.serve_connection(TokioIo::new(stream), routes).await;
+            drop(place);
+        });
+    }
+}
+
+/// Listens on an address.
+pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}

@@ -1,0 +1,225 @@
+//! The API as it is spoken, over loopback.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::http::{Failure, Service as Remote};
+use crate::problem::Kind;
+use crate::testing::{self, Fake, Way, commit};
+
+struct Running {
+    _folder: tempfile::TempDir,
+    fake: Fake,
+    address: SocketAddr,
+    remote: Remote,
+}
+
+fn start() -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(&folder.path().join("state"), testing::config(), &fake);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async move {
+            let listener = super::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+            sender.send(listener.local_addr().unwrap()).unwrap();
+            super::listen(listener, Arc::clone(&service)).await;
+        });
+    });
+    let address = receiver.recv().unwrap();
+    let remote = Remote::at(&format!("http://{address}"), Some(Duration::from_secs(20)));
+    Running { _folder: folder, fake, address, remote }
+}
+
+impl Running {
+    fn create(&self, body: &Value) -> Result<Value, Failure> {
+        self.remote.post("/evaluations", body)
+    }
+
+    fn follow(&self, id: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        self.remote
+            .stream(&format!("/evaluations/{id}/events"), |event: Value| {
+                events.push(event);
+                true
+            })
+            .unwrap();
+        events
+    }
+
+    fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+}
+
+fn kind(answer: Result<Value, Failure>) -> Kind {
+    match answer {
+        Err(Failure::Problem(problem)) => {
+            assert!(!problem.detail.is_empty() && !problem.remedy.is_empty(), "{problem:?}");
+            problem.kind
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_evaluation_is_followed_to_its_end() {
+    let running = start();
+    running.fake.set(&commit(1), Way::Slow(0.5));
+    let body = json!({ "commit": commit(1), "split": "train" });
+    let evaluation = running.create(&body).unwrap();
+    let events = running.follow(evaluation["id"].as_str().unwrap());
+    let samples = events.iter().filter(|event| event.get("sample").is_some()).count();
+    assert_eq!(samples, 10);
+    assert_eq!(events.last().unwrap()["end"]["score"], 0.5);
+    let again = running.follow("e1");
+    assert_eq!(again.last().unwrap()["end"]["score"], 0.5);
+}
+
+#[test]
+fn only_progress_in_steps_of_the_floor_is_told_of_a_split_that_shows_aggregates() {
+    let running = start();
+    running.fake.set(&commit(1), Way::Slow(0.5));
+    running.create(&json!({ "commit": commit(1), "split": "validation" })).unwrap();
+    let events = running.follow("e1");
+    assert!(events.iter().all(|event| event.get("sample").is_none()));
+    for event in &events {
+        if let Some(progress) = event.get("progress") {
+            assert_eq!(progress["finished"].as_u64().unwrap() % 4, 0);
+        }
+    }
+    let refused = running.remote.get::<Value>("/evaluations/e1/samples");
+    assert_eq!(kind(refused), Kind::Access);
+}
+
+#[test]
+fn bad_requests_are_refused_with_a_remedy() {
+    let running = start();
+    let known = commit(1);
+    let cases = [
+        (json!({ "commit": known, "split": "train", "extra": 1 }), Kind::Usage),
+        (json!({ "commit": "HEAD", "split": "train" }), Kind::Usage),
+        (json!({ "commit": "../../etc/passwd", "split": "train" }), Kind::Usage),
+        (json!({ "commit": commit(99), "split": "train" }), Kind::NotFound),
+        (json!({ "commit": known, "split": "nowhere" }), Kind::Usage),
+        (json!({ "commit": known, "split": "test" }), Kind::Access),
+        (json!({ "commit": known, "split": "validation", "samples": { "count": 1 } }), Kind::Access),
+        (json!({ "commit": known, "split": "validation", "samples": { "ids": vec!["x"; 9] } }), Kind::Usage),
+        (json!({ "commit": known, "split": "train", "samples": { "count": -1 } }), Kind::Usage),
+        (json!({ "commit": known, "split": "train", "samples": { "count": 1e300 } }), Kind::Usage),
+        (json!([]), Kind::Usage),
+        (json!({}), Kind::Usage),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(kind(running.create(&body)), expected, "{body}");
+    }
+    for path in
+        ["/evaluations/e0", "/evaluations/e99", "/evaluations/x", "/evaluations/e99999999999999999999999"]
+    {
+        assert_eq!(kind(running.remote.get(path)), Kind::NotFound, "{path}");
+    }
+    assert_eq!(kind(running.remote.get("/finalize")), Kind::NotFound);
+    assert_eq!(kind(running.remote.post("/plan", &json!({}))), Kind::Usage);
+}
+
+#[test]
+fn problems_are_problem_json() {
+    let running = start();
+    let answer = running.raw("GET /v1/evaluations/e7 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+    assert!(answer.contains("application/problem+json") && answer.contains("\"remedy\""), "{answer}");
+}
+
+#[test]
+fn what_is_no_http_ends_its_connection_and_nothing_else() {
+    let running = start();
+    for request in [
+        "\0\0\0\0\r\n\r\n",
+        "GET",
+        &"x".repeat(200_000),
+        "POST /v1/submit HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\nconnection: close\r\n\r\n{",
+    ] {
+        let mut stream = TcpStream::connect(running.address).unwrap();
+        let _ = stream.write_all(request.as_bytes());
+        drop(stream);
+    }
+    assert_eq!(running.remote.get::<Value>("/health").unwrap()["status"], "ok");
+}
+
+#[test]
+fn bodies_are_bounded() {
+    let running = start();
+    let large = json!({ "commit": "x".repeat(5 << 20), "split": "train" });
+    match running.create(&large) {
+        Err(Failure::Problem(problem)) => assert_eq!(problem.kind, Kind::TooLarge),
+        // The connection may be closed while the rest is still being sent.
+        Err(Failure::Unreachable { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(running.remote.get::<Value>("/health").is_ok());
+}
+
+#[test]
+fn an_upload_is_taken_in_once_and_an_oversized_one_not_at_all() {
+    let running = start();
+    let commit = commit(77);
+    let path = format!("/candidates/{commit}");
+    assert_eq!(kind(running.remote.get(&path)), Kind::NotFound);
+    let taken: Value = running.remote.put(&path, &mut &b"pack"[..]).unwrap();
+    assert_eq!(taken["tree"], commit);
+    assert!(running.remote.put::<Value>(&path, &mut &b""[..]).is_ok());
+    assert_eq!(running.remote.get::<Value>(&path).unwrap()["commit"], commit);
+    let too_large = vec![0; 258 << 20];
+    let refused =
+        running.remote.put::<Value>(&format!("/candidates/{}", testing::commit(79)), &mut &too_large[..]);
+    assert_eq!(kind(refused), Kind::TooLarge);
+    let request = format!(
+        "PUT /v1/candidates/{} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        testing::commit(78),
+        5u64 << 30
+    );
+    assert!(running.raw(&request).starts_with("HTTP/1.1 413"));
+}
+
+#[test]
+fn a_thousand_requests_at_once_are_answered_and_no_budget_is_overdrawn() {
+    let running = start();
+    let results: Vec<Result<Value, Failure>> = std::thread::scope(|scope| {
+        let ask = |number: u32| {
+            let running = &running;
+            scope.spawn(move || {
+                let commit = commit(1 + number % 5);
+                running.create(&json!({ "commit": commit, "split": "validation" }))
+            })
+        };
+        let asked: Vec<_> = (0..1000).map(ask).collect();
+        asked.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let ids: std::collections::BTreeSet<String> =
+        results.iter().filter_map(|result| Some(result.as_ref().ok()?["id"].as_str()?.to_owned())).collect();
+    assert_eq!(ids.len(), 3, "40 samples pay for three evaluations of 12");
+    let status: Value = running.remote.get("/status").unwrap();
+    assert_eq!(status["budgets"]["validation"]["samples_used"], 36);
+}
+
+#[test]
+fn the_list_comes_in_pages() {
+    let running = start();
+    for number in 1..=5 {
+        running.create(&json!({ "commit": commit(number), "split": "train" })).unwrap();
+    }
+    let page: Value = running.remote.get("/evaluations?from=3").unwrap();
+    assert_eq!(page["evaluations"].as_array().unwrap().len(), 3);
+    assert!(page["next"].is_null());
+    assert_eq!(kind(running.remote.get("/evaluations?from=x")), Kind::Usage);
+    assert_eq!(kind(running.remote.get("/evaluations/%ff")), Kind::Usage);
+}

@@ -1,0 +1,323 @@
+//! Budgets, access and the record, tried without running anything.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Service;
+use crate::api::{Charge, Choice, Evaluation, State};
+use crate::events::Entry;
+use crate::lines::Lines;
+use crate::problem::Kind;
+use crate::service;
+use crate::testing::{self, Fake, Way, commit};
+
+fn wait(service: &Service, evaluation: &Evaluation) -> Evaluation {
+    let number = service::parse_id(&evaluation.id).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let evaluation = service.evaluation(number).unwrap();
+        if evaluation.state.is_final() {
+            return evaluation;
+        }
+        assert!(Instant::now() < deadline, "{evaluation:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn evaluate(service: &Service, number: u32, split: &str, choice: &Choice) -> Evaluation {
+    let evaluation = service.evaluate(&commit(number), split, choice).unwrap();
+    wait(service, &evaluation)
+}
+
+fn used(service: &Service) -> Charge {
+    service.ledger().used("validation")
+}
+
+#[test]
+fn an_evaluation_is_charged_and_scored() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    fake.set(&commit(1), Way::Value(0.5));
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let evaluation = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((evaluation.state, evaluation.score), (State::Done, Some(0.5)));
+    assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
+}
+
+#[test]
+fn what_was_evaluated_before_costs_nothing_and_is_not_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let first = evaluate(&service, 1, "validation", &Choice::Count(4));
+    assert_eq!(used(&service), Charge { runs: 1, samples: 4 });
+    let again = evaluate(&service, 1, "validation", &Choice::Count(3 + 1));
+    assert_eq!(first.id, again.id);
+    let wider = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((wider.recorded, wider.charged), (4, Charge { runs: 1, samples: 8 }));
+    assert_eq!(fake.ran.load(Ordering::SeqCst), 12);
+    assert_eq!(used(&service), Charge { runs: 2, samples: 12 });
+    // All of its samples are known by now.
+    let part = evaluate(&service, 1, "validation", &Choice::Count(8));
+    assert_eq!((part.charged, part.recorded), (Charge::default(), 8));
+}
+
+#[test]
+fn a_scorer_that_varies_is_asked_again_and_charged_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake { noisy: true, ..Fake::default() };
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    evaluate(&service, 1, "validation", &Choice::All);
+    evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!(used(&service), Charge { runs: 2, samples: 24 });
+}
+
+#[test]
+fn a_budget_cannot_be_overdrawn_even_by_many_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake { noisy: true, ..Fake::default() };
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let accepted: usize = std::thread::scope(|scope| {
+        let ask = |_| scope.spawn(|| service.evaluate(&commit(1), "validation", &Choice::All).is_ok());
+        let asked: Vec<_> = (0..32).map(ask).collect();
+        asked.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum()
+    });
+    // 40 samples pay for three times 12.
+    assert_eq!(accepted, 3);
+    assert_eq!(used(&service), Charge { runs: 3, samples: 36 });
+    let refused = service.evaluate(&commit(2), "validation", &Choice::Count(8)).unwrap_err();
+    assert_eq!(refused.kind, Kind::Budget);
+}
+
+#[test]
+fn what_failed_for_our_reasons_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    fake.set(&commit(1), Way::Ours);
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let failed = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((failed.state, failed.score), (State::Failed, None));
+    assert_eq!(used(&service), Charge::default());
+    // It is no result, so it is tried again.
+    fake.set(&commit(1), Way::Value(2.0));
+    assert_eq!(evaluate(&service, 1, "validation", &Choice::All).score, Some(2.0));
+}
+
+#[test]
+fn a_failing_candidate_pays() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    fake.set(&commit(1), Way::Crash);
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let evaluation = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((evaluation.score, evaluation.failures["crash"]), (Some(0.0), 12));
+    assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
+}
+
+#[test]
+fn cancelling_costs_what_was_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    fake.set(&commit(1), Way::Slow(1.0));
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let running = service.evaluate(&commit(1), "validation", &Choice::All).unwrap();
+    let waiting = service.evaluate(&commit(2), "validation", &Choice::Count(4)).unwrap();
+    while fake.ran.load(Ordering::SeqCst) < 3 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // What waits is over at once and costs nothing.
+    let cancelled = service.cancel(2).unwrap();
+    assert_eq!((cancelled.id, cancelled.state), (waiting.id, State::Cancelled));
+    service.cancel(1).unwrap();
+    let cancelled = wait(&service, &running);
+    assert_eq!((cancelled.state, cancelled.score), (State::Cancelled, None));
+    let ran = fake.ran.load(Ordering::SeqCst);
+    assert_eq!(used(&service), Charge { runs: 1, samples: ran });
+    // What was run is on record: only the rest is charged.
+    evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!(used(&service), Charge { runs: 2, samples: 12 });
+}
+
+#[test]
+fn nothing_is_shown_of_single_samples_where_only_the_aggregate_may_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let evaluation = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!(service.samples(1, 0, u64::MAX).unwrap_err().kind, Kind::Access);
+    assert!(!serde_json::to_string(&evaluation).unwrap().contains("secret"));
+    evaluate(&service, 1, "train", &Choice::Count(2));
+    assert_eq!(service.samples(2, 0, u64::MAX).unwrap().len(), 2);
+    let refused = service.evaluate(&commit(1), "test", &Choice::All).unwrap_err();
+    assert_eq!(refused.kind, Kind::Access);
+}
+
+#[test]
+fn budgets_and_results_survive_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = open(&folder, &fake);
+    evaluate_alone(&service, 1, "validation", &Choice::All);
+    drop(service);
+    let service = open(&folder, &fake);
+    assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
+    let again = service.evaluate(&commit(1), "validation", &Choice::All).unwrap();
+    assert_eq!((again.id.as_str(), again.score), ("e1", Some(1.0)));
+    assert_eq!(fake.ran.load(Ordering::SeqCst), 12);
+}
+
+/// A service without a worker, so that it can be closed.
+fn open(folder: &tempfile::TempDir, fake: &Fake) -> Arc<Service> {
+    let open = service::open(testing::config(), "sha256:0".to_owned(), folder.path(), Box::new(fake.clone()));
+    let service = Arc::new(open.unwrap());
+    for number in 1..=5 {
+        let commit = commit(number);
+        service.know(&crate::api::Candidate { commit: commit.clone(), tree: commit }).unwrap();
+    }
+    service
+}
+
+fn evaluate_alone(service: &Service, number: u32, split: &str, choice: &Choice) {
+    let evaluation = service.evaluate(&commit(number), split, choice).unwrap();
+    let number = service::parse_id(&evaluation.id).unwrap();
+    super::lock(&service.queue).retain(|queued| *queued != number);
+    service.execute(number);
+}
+
+#[test]
+fn an_evaluation_cut_short_is_settled_and_its_samples_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = open(&folder, &fake);
+    evaluate_alone(&service, 1, "validation", &Choice::Count(4));
+    evaluate_alone(&service, 2, "validation", &Choice::Count(8));
+    drop(service);
+    // As if the sidecar had been killed after three samples of the second one: its end never came.
+    let journal = folder.path().join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(&journal, lines[..lines.len() - 1].concat()).unwrap();
+    let record = folder.path().join("records/000002.jsonl");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(&record, format!("{}{}", lines[..3].concat(), &lines[3][..20])).unwrap();
+
+    let service = open(&folder, &fake);
+    let settled = service.evaluation(2).unwrap();
+    assert_eq!((settled.state, settled.charged), (State::Failed, Charge { runs: 0, samples: 3 }));
+    assert_eq!(used(&service), Charge { runs: 1, samples: 7 });
+    let ran = fake.ran.load(Ordering::SeqCst);
+    evaluate_alone(&service, 2, "validation", &Choice::Count(8));
+    assert_eq!(fake.ran.load(Ordering::SeqCst) - ran, 5);
+    assert_eq!(used(&service), Charge { runs: 2, samples: 12 });
+}
+
+#[test]
+fn an_evaluation_whose_record_is_whole_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = open(&folder, &fake);
+    evaluate_alone(&service, 1, "validation", &Choice::All);
+    drop(service);
+    let journal = folder.path().join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    std::fs::write(&journal, lines[..lines.len() - 1].concat()).unwrap();
+    let service = open(&folder, &fake);
+    assert_eq!(service.evaluation(1).unwrap().score, Some(1.0));
+    assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
+}
+
+#[test]
+fn a_damaged_state_gives_no_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = open(&folder, &fake);
+    evaluate_alone(&service, 1, "validation", &Choice::All);
+    drop(service);
+    let journal = folder.path().join("journal.jsonl");
+    let whole = std::fs::read(&journal).unwrap();
+    let refused = |bytes: &[u8]| {
+        std::fs::write(&journal, bytes).unwrap();
+        let opened =
+            service::open(testing::config(), "sha256:0".to_owned(), folder.path(), Box::new(Fake::default()));
+        opened.err().map(|error| error.to_string())
+    };
+    assert!(refused(b"").unwrap().contains("damaged"), "emptied");
+    let end_of_first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    assert!(refused(&whole[..end_of_first]).unwrap().contains("charge"), "charges cut off");
+    assert!(refused(&whole[end_of_first..]).is_some(), "the beginning cut off");
+    let mut changed = whole.clone();
+    changed[end_of_first + 30] ^= 1;
+    assert!(refused(&changed).unwrap().contains("checksum"), "changed");
+    std::fs::remove_file(&journal).unwrap();
+    assert!(refused(b"garbage\n").is_some());
+    assert!(refused(&whole).is_none());
+}
+
+#[test]
+fn another_task_and_a_second_service_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = open(&folder, &fake);
+    let open = |digest: &str| {
+        service::open(testing::config(), digest.to_owned(), folder.path(), Box::new(fake.clone()))
+    };
+    assert!(open("sha256:0").err().unwrap().to_string().contains("another service"));
+    drop(service);
+    assert!(open("sha256:1").err().unwrap().to_string().contains("another task"));
+}
+
+#[test]
+fn sealing_ends_everything_and_gives_it_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    for number in 1..=3 {
+        fake.set(&commit(number), Way::Slow(1.0));
+    }
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    for number in 1..=3 {
+        service.evaluate(&commit(number), "validation", &Choice::All).unwrap();
+    }
+    while fake.ran.load(Ordering::SeqCst) < 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    service.seal().unwrap();
+    for number in 1..=3 {
+        assert_eq!(service.evaluation(number).unwrap().state, State::Cancelled);
+    }
+    assert_eq!(used(&service), Charge::default());
+    assert_eq!(service.submit(&commit(1)).unwrap_err().kind, Kind::Sealed);
+    assert_eq!(service.evaluate(&commit(1), "train", &Choice::All).unwrap_err().kind, Kind::Sealed);
+}
+
+#[test]
+fn a_charge_that_cannot_be_written_is_no_charge() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = open(&folder, &fake);
+    // A device that is always full.
+    let full = Lines::open::<Entry>(std::path::Path::new("/dev/full"));
+    let Ok(full) = full else { return };
+    *super::lock(&service.journal) = full.lines;
+    let refused = service.evaluate(&commit(1), "validation", &Choice::All).unwrap_err();
+    assert_eq!(refused.kind, Kind::Broken);
+    assert_eq!(used(&service), Charge::default());
+    assert_eq!(service.ledger().evaluations().len(), 0);
+}
+
+#[test]
+fn the_thousandth_evaluation_leaves_as_much_behind_as_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake { noisy: true, ..Fake::default() };
+    let service = open(&folder, &fake);
+    let mut lengths = Vec::new();
+    let size = || std::fs::metadata(folder.path().join("journal.jsonl")).unwrap().len();
+    for _ in 0..300 {
+        let before = size();
+        evaluate_alone(&service, 1, "train", &Choice::All);
+        lengths.push(size() - before);
+    }
+    assert!(lengths[299] < lengths[0] + 20, "{} and {}", lengths[0], lengths[299]);
+}

@@ -1,0 +1,211 @@
+//! What the service shows: evaluations, samples, the plan and the status, each only as far as the access allows.
+
+use tokio::sync::watch;
+
+use super::{Progress, Service, lock};
+use crate::api::{Evaluation, Page, SampleView, SplitPlan, State, Status, Use};
+use crate::events::{Line, Outcome, Purpose, Sample};
+use crate::ledger::Known;
+use crate::lines;
+use crate::problem::{Kind, Problem};
+use taskwright_spec::model::Access;
+
+/// How many evaluations one page of the list shows.
+const PAGE: usize = 200;
+
+/// The number in an evaluation's name.
+pub fn parse_id(id: &str) -> Result<u64, Problem> {
+    let number = id.strip_prefix('e').and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: &str) -> Problem {
+    Problem::new(
+        Kind::NotFound,
+        format!("there is no evaluation `{}`", crate::blocks::shortened(id)),
+        "`taskwright results list` lists them",
+    )
+}
+
+/// Why an evaluation has no result, without anything that the optimizer must not know.
+fn shown_error(end: &crate::events::End) -> Option<String> {
+    match end.outcome {
+        Outcome::Done => None,
+        Outcome::Failed => Some("it failed for reasons of the service, and is not charged".to_owned()),
+        Outcome::Cancelled | Outcome::Interrupted => end.error.clone(),
+    }
+}
+
+impl Service {
+    /// One of the optimizer's evaluations.
+    pub fn evaluation(&self, number: u64) -> Result<Evaluation, Problem> {
+        // Looked at first: what is not live any more is over in the ledger.
+        let progress = lock(&self.live).get(&number).map(|live| *live.progress.borrow());
+        let ledger = self.ledger();
+        let known = ledger.evaluation(number).filter(|known| known.charged.purpose == Purpose::Optimizer);
+        known.map(|known| self.show(known, progress)).ok_or_else(|| unknown(&format!("e{number}")))
+    }
+
+    fn show(&self, known: &Known, progress: Option<Progress>) -> Evaluation {
+        let charged = &known.charged;
+        let total = self.config.splits.get(&charged.split).map_or(0, |split| split.samples.len());
+        let samples = charged.samples.as_ref().map_or(total, Vec::len) as u64;
+        let end = known.end.as_ref();
+        let state = match end.map(|end| end.outcome) {
+            Some(Outcome::Done) => State::Done,
+            Some(Outcome::Failed | Outcome::Interrupted) => State::Failed,
+            Some(Outcome::Cancelled) => State::Cancelled,
+            None => progress.map_or(State::Running, |progress| progress.state),
+        };
+        let summary = end.and_then(|end| end.summary.as_ref());
+        let finished = match (state, progress) {
+            (State::Done, _) => samples,
+            (_, Some(progress)) => self.shown_progress(&charged.split, progress.finished),
+            (_, None) => 0,
+        };
+        Evaluation {
+            id: format!("e{}", charged.number),
+            commit: charged.commit.clone(),
+            tree: charged.tree.clone(),
+            split: charged.split.clone(),
+            state,
+            samples,
+            finished,
+            recorded: end.map_or(0, |end| end.recorded),
+            charged: known.cost(),
+            score: summary.map(|summary| summary.score),
+            eligible: summary.map(|summary| summary.eligible),
+            metrics: summary.map(|summary| summary.metrics.clone()).unwrap_or_default(),
+            scored: summary.map_or(0, |summary| summary.scored),
+            failures: summary.map(|summary| summary.failures.clone()).unwrap_or_default(),
+            error: end.and_then(shown_error),
+            note: charged.note.clone(),
+            created: charged.created,
+            seconds: end.map_or(0.0, |end| end.seconds),
+        }
+    }
+
+    /// How many samples may be shown as finished.
+    pub fn shown_progress(&self, split: &str, finished: u64) -> u64 {
+        self.chooser(split).map_or(0, |chooser| chooser.shown_progress(finished))
+    }
+
+    /// A page of the optimizer's evaluations, from a number on.
+    pub fn list(&self, from: u64) -> Page {
+        let start = usize::try_from(from.max(1) - 1).unwrap_or(usize::MAX);
+        let live: std::collections::HashMap<u64, Progress> =
+            lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
+        let ledger = self.ledger();
+        let rest = ledger.evaluations().get(start..).unwrap_or_default();
+        let mut shown = rest.iter().filter(|known| known.charged.purpose == Purpose::Optimizer);
+        let evaluations = shown
+            .by_ref()
+            .take(PAGE)
+            .map(|known| self.show(known, live.get(&known.charged.number).copied()))
+            .collect();
+        Page { evaluations, next: shown.next().map(|known| known.charged.number) }
+    }
+
+    /// Follows an evaluation. None if it is over already.
+    pub fn follow(&self, number: u64) -> Option<watch::Receiver<Progress>> {
+        lock(&self.live).get(&number).map(|live| live.progress.subscribe())
+    }
+
+    /// The samples between two places of an evaluation's record, if the split shows them.
+    pub fn samples(&self, number: u64, from: u64, to: u64) -> Result<Vec<SampleView>, Problem> {
+        let evaluation = self.evaluation(number)?;
+        if !self.shows_samples(&evaluation.split) {
+            return Err(Problem::new(
+                Kind::Access,
+                format!("the split `{}` shows only the aggregate, not its samples", evaluation.split),
+                "evaluate on a split that `taskwright plan` calls viewable",
+            ));
+        }
+        let lines = lines::read_between::<Line>(&self.record_path(number), from, to).map_err(|error| {
+            Problem::new(Kind::Broken, format!("the record cannot be read: {error}"), "try again later")
+        })?;
+        let ended = lines.into_iter().filter_map(|line| match line {
+            Line::Sample(sample) => Some(self.show_sample(sample)),
+            Line::End(_) => None,
+        });
+        Ok(ended.collect())
+    }
+
+    /// Whether a split shows each sample.
+    pub fn shows_samples(&self, split: &str) -> bool {
+        self.config.splits.get(split).is_some_and(|split| split.access == Access::Viewable)
+    }
+
+    fn show_sample(&self, sample: Sample) -> SampleView {
+        // What went wrong on our side may name what the optimizer must not know.
+        let ours = sample.value.is_none();
+        SampleView {
+            id: sample.id,
+            score: sample.value,
+            metrics: sample.metrics,
+            error: sample.failure,
+            feedback: sample.feedback.filter(|_| !ours),
+            log: sample.log.filter(|_| !ours && self.config.feedback.transcripts),
+            seconds: sample.seconds,
+        }
+    }
+
+    /// How the service stands.
+    pub fn status(&self) -> Status {
+        let live: Vec<(u64, Progress)> =
+            lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
+        let ledger = self.ledger();
+        let mut active: Vec<Evaluation> = live
+            .iter()
+            .filter_map(|(number, progress)| Some((ledger.evaluation(*number)?, *progress)))
+            .filter(|(known, _)| known.charged.purpose == Purpose::Optimizer && known.end.is_none())
+            .map(|(known, progress)| self.show(known, Some(progress)))
+            .collect();
+        active.sort_by_key(|evaluation| evaluation.created);
+        let budgets = self.evaluable().map(|(name, split)| {
+            let used = ledger.used(name);
+            let budget = Use {
+                runs: split.budget.runs,
+                runs_used: used.runs,
+                samples: split.budget.samples,
+                samples_used: used.samples,
+            };
+            (name.clone(), budget)
+        });
+        let of_optimizer = |known: &&Known| known.charged.purpose == Purpose::Optimizer;
+        Status {
+            sealed: ledger.sealed,
+            submitted: ledger.submitted.clone(),
+            evaluations: ledger.evaluations().iter().filter(of_optimizer).count() as u64,
+            active,
+            budgets: budgets.collect(),
+        }
+    }
+
+    /// The splits that the optimizer may evaluate.
+    pub fn evaluable(&self) -> impl Iterator<Item = (&String, &taskwright_spec::serve::ServeSplit)> {
+        self.config.splits.iter().filter(|(_, split)| split.access != Access::NoAccess)
+    }
+
+    /// What the task allows on each split.
+    pub fn split_plans(&self) -> Vec<SplitPlan> {
+        let ledger = self.ledger();
+        let plan = |(name, split): (&String, &taskwright_spec::serve::ServeSplit)| {
+            let used = ledger.used(name);
+            let viewable = split.access == Access::Viewable;
+            SplitPlan {
+                name: name.clone(),
+                access: split.access,
+                samples: split.samples.len() as u64,
+                min_samples: if viewable { 1 } else { split.min_samples },
+                blocks: self.chooser(name).map(crate::blocks::Chooser::block_sizes).unwrap_or_default(),
+                runs: split.budget.runs,
+                runs_used: used.runs,
+                sample_budget: split.budget.samples,
+                samples_used: used.samples,
+                ids: if viewable { split.samples.clone() } else { Vec::new() },
+            }
+        };
+        self.evaluable().map(plan).collect()
+    }
+}

@@ -1,0 +1,307 @@
+//! Doing an evaluation's work: what is on record is copied, the rest is run, and every sample is written as it finishes.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::open::is_lasting;
+use super::{Progress, Service, lock};
+use crate::api::{Charge, State};
+use crate::events::{Charged, End, Entry, Line, Outcome, Purpose, Sample};
+use crate::ledger::Place;
+use crate::lines::{self, Lines};
+use crate::runner::Job;
+use crate::tally::{self, Slim};
+use taskwright_eval::Cancel;
+
+/// What became of an evaluation's samples.
+#[derive(Default)]
+struct Results {
+    slim: HashMap<u32, Slim>,
+    places: Vec<(u32, Place)>,
+    recorded: u64,
+    /// Samples that were run and count as work done.
+    done: u64,
+    /// The first thing that went wrong on our side.
+    error: Option<String>,
+}
+
+impl Service {
+    /// Works on what is queued, for ever.
+    pub fn work(&self) {
+        loop {
+            let number = {
+                let mut queue = lock(&self.queue);
+                loop {
+                    match queue.pop_front() {
+                        Some(number) => break number,
+                        None => {
+                            queue = self
+                                .queued
+                                .wait_timeout(queue, Duration::from_mins(1))
+                                .map_or_else(|poisoned| poisoned.into_inner().0, |(queue, _)| queue);
+                        }
+                    }
+                }
+            };
+            self.execute(number);
+        }
+    }
+
+    /// Does one evaluation's work and ends it, however that goes.
+    pub(super) fn execute(&self, number: u64) {
+        let Some(charged) = self.ledger().evaluation(number).map(|known| known.charged.clone()) else {
+            return;
+        };
+        let Some(stop) = lock(&self.live).get(&number).map(|live| live.stop.clone()) else { return };
+        // What is only to be ended need not wait for what runs.
+        let _alone = (!stop.is_cancelled()).then(|| lock(&self.running));
+        if charged.purpose == Purpose::Optimizer && self.ledger().sealed {
+            stop.cancel();
+        }
+        let started = Instant::now();
+        let path = self.record_path(number);
+        let mut results = Results::default();
+        let mut record = match Lines::open::<Line>(&path) {
+            Ok(opened) => Some(opened.lines),
+            Err(damage) => {
+                results.error = Some(format!("the record cannot be made: {damage}"));
+                None
+            }
+        };
+        let covered = self.covered(&charged);
+        if let Some(record) = &mut record {
+            self.gather(&charged, &covered, record, &stop, &mut results);
+        }
+        let end = self.end(&charged, &covered, &stop, &results, started.elapsed());
+        self.conclude(&charged, end, record, &results);
+    }
+
+    fn covered(&self, charged: &Charged) -> Vec<u32> {
+        match &charged.samples {
+            Some(samples) => samples.clone(),
+            None => {
+                let count = self.config.splits.get(&charged.split).map_or(0, |split| split.samples.len());
+                (0..u32::try_from(count).unwrap_or(u32::MAX)).collect()
+            }
+        }
+    }
+
+    /// Copies what is known and runs the rest.
+    fn gather(
+        &self,
+        charged: &Charged,
+        covered: &[u32],
+        record: &mut Lines,
+        stop: &Cancel,
+        results: &mut Results,
+    ) {
+        if stop.is_cancelled() {
+            return;
+        }
+        self.report(charged.number, State::Running, 0, record.length());
+        let mut fresh = Vec::new();
+        let earlier = self.earlier(charged);
+        for index in covered {
+            let known = self.ledger().result(&charged.tree, &charged.split, *index);
+            let Some(place) = known.or_else(|| earlier.get(index).copied()) else {
+                fresh.push(*index);
+                continue;
+            };
+            match lines::read_at::<Line>(&self.record_path(place.number), place.offset) {
+                Ok(Line::Sample(mut sample)) if sample.index == *index => {
+                    sample.copied = Some(place.number);
+                    results.recorded += 1;
+                    self.take(charged, sample, record, results);
+                }
+                Ok(_) => fresh.push(*index),
+                Err(error) => {
+                    results.error.get_or_insert_with(|| format!("reading the record: {error}"));
+                }
+            }
+        }
+        if fresh.is_empty() || stop.is_cancelled() || results.error.is_some() {
+            return;
+        }
+        let ids =
+            self.config.splits.get(&charged.split).map(|split| split.samples.as_slice()).unwrap_or_default();
+        let named = |index: u32| Some((index, ids.get(usize::try_from(index).ok()?)?.clone()));
+        let job =
+            Job { commit: charged.commit.clone(), samples: fresh.into_iter().filter_map(named).collect() };
+        let ran = self.runner.run(&job, stop, &mut |sample| {
+            if results.slim.contains_key(&sample.index) {
+                return;
+            }
+            if sample.value.is_some() {
+                results.done += 1;
+            }
+            self.take(charged, sample, record, results);
+            if results.error.is_some() {
+                stop.cancel();
+            }
+        });
+        if let Err(error) = ran {
+            results.error.get_or_insert(error);
+        }
+    }
+
+    /// Results of the same step of finalizing that was cut short: it goes on where it was.
+    fn earlier(&self, charged: &Charged) -> HashMap<u32, Place> {
+        let mut places = HashMap::new();
+        if charged.purpose == Purpose::Optimizer {
+            return places;
+        }
+        let numbers: Vec<u64> = self
+            .ledger()
+            .evaluations()
+            .iter()
+            .filter(|known| {
+                known.charged.purpose == charged.purpose
+                    && known.charged.tree == charged.tree
+                    && known.end.as_ref().is_some_and(|end| end.outcome == Outcome::Interrupted)
+            })
+            .map(|known| known.charged.number)
+            .collect();
+        for number in numbers {
+            let Ok(values) = lines::read::<Line>(&self.record_path(number)) else { continue };
+            for (offset, line) in values {
+                if let Line::Sample(sample) = line
+                    && sample.value.is_some()
+                {
+                    places.entry(sample.index).or_insert(Place { number, offset });
+                }
+            }
+        }
+        places
+    }
+
+    /// Writes a finished sample down and tells those who watch.
+    fn take(&self, charged: &Charged, sample: Sample, record: &mut Lines, results: &mut Results) {
+        let place = Place { number: charged.number, offset: record.length() };
+        results.slim.insert(sample.index, Slim::from(&sample));
+        if sample.copied.is_none() && is_lasting(&sample) {
+            results.places.push((sample.index, place));
+        }
+        if let Err(error) = record.append(&Line::Sample(sample)) {
+            results.error.get_or_insert_with(|| format!("writing the record: {error}"));
+        }
+        self.report(charged.number, State::Running, results.slim.len() as u64, record.length());
+    }
+
+    fn report(&self, number: u64, state: State, finished: u64, bytes: u64) {
+        if let Some(live) = lock(&self.live).get(&number) {
+            live.progress.send_replace(Progress { state, finished, bytes });
+        }
+    }
+
+    /// How the evaluation ended and what is given back.
+    ///
+    /// What failed for reasons of ours costs nothing. What was cancelled costs the samples that were run before it
+    /// stopped, or cancelling at the last sample would be a way around the budget.
+    fn end(
+        &self,
+        charged: &Charged,
+        covered: &[u32],
+        stop: &Cancel,
+        results: &Results,
+        took: Duration,
+    ) -> End {
+        let mut end = End {
+            outcome: Outcome::Done,
+            refund: Charge::default(),
+            summary: None,
+            recorded: results.recorded,
+            error: None,
+            seconds: took.as_secs_f64(),
+        };
+        let charge = charged.charge;
+        let unused = Charge {
+            runs: if results.done == 0 { charge.runs } else { 0 },
+            samples: charge.samples.saturating_sub(results.done),
+        };
+        let valued = results.slim.values().filter(|result| result.value.is_some()).count();
+        if stop.is_cancelled() && results.error.is_none() && valued < covered.len() {
+            end.outcome = Outcome::Cancelled;
+            let sealed = self.ledger().sealed && charged.purpose == Purpose::Optimizer;
+            end.refund = if sealed { charge } else { unused };
+            end.error = Some(if sealed {
+                "the work was over before it finished".to_owned()
+            } else {
+                "cancelled".to_owned()
+            });
+            return end;
+        }
+        let summary = match (&results.error, self.chooser(&charged.split)) {
+            (None, Some(chooser)) => {
+                tally::summarize(&self.config, &charged.split, chooser, covered, &results.slim)
+            }
+            (Some(error), _) => Err(error.clone()),
+            (None, None) => Err("the split is unknown".to_owned()),
+        };
+        match summary {
+            Ok(summary) => {
+                end.summary = Some(summary);
+                end.refund = unused;
+            }
+            Err(error) => {
+                end.outcome = Outcome::Failed;
+                end.error = Some(error);
+                end.refund = self.after_failure(charge, results);
+            }
+        }
+        end
+    }
+
+    /// What a failure of ours gives back: everything, except for samples whose results will be of use again.
+    fn after_failure(&self, charge: Charge, results: &Results) -> Charge {
+        if !self.runner.is_deterministic() {
+            return charge;
+        }
+        Charge { runs: charge.runs, samples: charge.samples.saturating_sub(results.places.len() as u64) }
+    }
+
+    /// Makes the end durable and known: in the record, then in the journal, then in the ledger.
+    fn conclude(&self, charged: &Charged, end: End, record: Option<Lines>, results: &Results) {
+        let number = charged.number;
+        if let (Outcome::Failed, Some(error)) = (end.outcome, &end.error) {
+            eprintln!("taskwright: evaluation {number} failed: {error}");
+        }
+        let written = match record {
+            Some(mut record) => record.append(&Line::End(end.clone())).and_then(|()| record.sync()),
+            None => Ok(()),
+        };
+        let end = match written {
+            Ok(()) => end,
+            // A result that is not on the disk does not count; the first error is the one to be told.
+            Err(error) => End {
+                outcome: Outcome::Failed,
+                refund: charged.charge,
+                summary: None,
+                error: Some(end.error.unwrap_or_else(|| format!("writing the record: {error}"))),
+                ..end
+            },
+        };
+        let entry = Entry::Ended { number, end: end.clone() };
+        {
+            let mut journal = lock(&self.journal);
+            if let Err(problem) = self.commit(&mut journal, &entry) {
+                // Settled for good when the service starts again; until then it is known to have failed.
+                let end = End {
+                    outcome: Outcome::Failed,
+                    refund: Charge::default(),
+                    summary: None,
+                    error: Some(end.error.unwrap_or(problem.detail)),
+                    ..end
+                };
+                let _ = self.ledger_mut().apply(&Entry::Ended { number, end });
+            }
+            if self.runner.is_deterministic() {
+                let mut ledger = self.ledger_mut();
+                for (index, place) in &results.places {
+                    ledger.remember(&charged.tree, &charged.split, *index, *place);
+                }
+            }
+        }
+        // Whoever watches is told by the sender's end.
+        lock(&self.live).remove(&number);
+    }
+}

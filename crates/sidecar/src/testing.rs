@@ -1,0 +1,139 @@
+//! What the tests of this crate share: a task, and a runner that runs nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use taskwright_eval::Cancel;
+use taskwright_spec::serve::ServeConfig;
+
+use crate::api::Candidate;
+use crate::events::Sample;
+use crate::problem::Problem;
+use crate::runner::{Job, Runner};
+use crate::service::{self, Service};
+
+/// The baseline's commit.
+pub const BASELINE: &str = "ba5e11e0ba5e11e0ba5e11e0ba5e11e0ba5e11e0";
+
+/// A task with one split of each kind.
+pub fn config() -> ServeConfig {
+    let ids = |prefix: &str, count: u32| (0..count).map(|i| format!("{prefix}-{i}")).collect::<Vec<_>>();
+    let value = serde_json::json!({
+        "serve_version": 1, "task": "tests/task", "version": "1.0.0", "description": "A task", "mode": "a",
+        "baseline": { "commit": BASELINE, "tree": BASELINE, "read_only": [] },
+        "objective": { "metric": "score", "direction": "maximize", "failure_value": 0.0, "constraints": [] },
+        "splits": {
+            "train": { "access": "viewable", "budget": {}, "min_samples": 5, "expose": false,
+                "samples": ids("train", 10) },
+            "validation": { "access": "non_viewable", "budget": { "runs": 5, "samples": 40 }, "min_samples": 4,
+                "expose": false, "samples": ids("validation", 12) },
+            "test": { "access": "no_access", "budget": {}, "min_samples": 5, "expose": false,
+                "samples": ids("test", 3) },
+        },
+        "selection": { "split": "validation" },
+        "targets": [{ "split": "test", "reward_key": "reward", "samples": ids("test", 3), "attempts": 1,
+            "aggregate": "mean", "failure_value": 0.0, "direction": "maximize", "max_attempts": 1 }],
+        "limits": {}, "feedback": { "transcripts": true, "max_bytes": 1000, "attempts": false }, "secrets": [],
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+/// How the fake runner treats a candidate.
+#[derive(Debug, Clone, Copy)]
+pub enum Way {
+    /// Every sample has this value.
+    Value(f64),
+    /// The values of one sample after the other attempt: the first time this, later that.
+    Lucky(f64, f64),
+    /// The candidate fails at each sample.
+    Crash,
+    /// We fail at each sample.
+    Ours,
+    /// Every sample has this value, but they take their time.
+    Slow(f64),
+}
+
+/// A runner that runs nothing. The tree of a commit is the commit.
+#[derive(Clone, Default)]
+pub struct Fake {
+    /// How it treats whom.
+    pub ways: Arc<Mutex<BTreeMap<String, Way>>>,
+    /// Whether it claims to be deterministic.
+    pub noisy: bool,
+    /// How many samples it ran.
+    pub ran: Arc<AtomicU64>,
+}
+
+impl Fake {
+    /// Treats a candidate in a way.
+    pub fn set(&self, commit: &str, way: Way) {
+        self.ways.lock().unwrap_or_else(PoisonError::into_inner).insert(commit.to_owned(), way);
+    }
+}
+
+impl Runner for Fake {
+    fn import(&self, _: &Path, commit: &str) -> Result<Candidate, Problem> {
+        Ok(Candidate { commit: commit.to_owned(), tree: commit.to_owned() })
+    }
+
+    fn is_deterministic(&self) -> bool {
+        !self.noisy
+    }
+
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<(), String> {
+        let way = self.ways.lock().unwrap().get(&job.commit).copied().unwrap_or(Way::Value(1.0));
+        for (index, id) in &job.samples {
+            if matches!(way, Way::Slow(_)) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            let before = self.ran.fetch_add(1, Ordering::SeqCst);
+            let (value, failure) = match way {
+                Way::Value(value) | Way::Slow(value) => (Some(value), None),
+                Way::Lucky(first, later) => (Some(if before < 12 { first } else { later }), None),
+                Way::Crash => (Some(0.0), Some("crash")),
+                Way::Ours => (None, Some("infrastructure")),
+            };
+            finished(Sample {
+                index: *index,
+                id: id.clone(),
+                value,
+                metrics: BTreeMap::new(),
+                failure: failure.map(str::to_owned),
+                feedback: Some(format!("secret of {id}")),
+                log: None,
+                seconds: 0.01,
+                copied: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String> {
+        std::fs::write(to, commits.join("\n")).map_err(|error| error.to_string())
+    }
+}
+
+/// A commit's name for a number.
+pub fn commit(number: u32) -> String {
+    format!("{number:040x}")
+}
+
+/// A service on a folder, with the baseline and candidates 1 to 5, and its worker.
+pub fn service(folder: &Path, config: ServeConfig, fake: &Fake) -> Arc<Service> {
+    let service =
+        Arc::new(service::open(config, "sha256:0".to_owned(), folder, Box::new(fake.clone())).unwrap());
+    service.know(&Candidate { commit: BASELINE.to_owned(), tree: BASELINE.to_owned() }).unwrap();
+    for number in 1..=5 {
+        let commit = commit(number);
+        service.know(&Candidate { commit: commit.clone(), tree: commit }).unwrap();
+    }
+    let worker = Arc::clone(&service);
+    std::thread::spawn(move || worker.work());
+    service
+}

@@ -1,0 +1,72 @@
+//! Candidate code that attacks: whatever it tries fails, and the honest samples beside it are right.
+
+use std::time::{Duration, Instant};
+
+use crate::stage::{Stage, shows_nothing};
+use crate::task::HONEST;
+
+/// Each sample is another attack; samples without one are answered honestly.
+const ATTACKS: &str = include_str!("attacks.py");
+
+#[test]
+fn candidate_code_reaches_nothing_and_hurts_nobody() {
+    let Some(stage) = Stage::set() else { return };
+    stage.commit(ATTACKS);
+    let started = Instant::now();
+    let evaluation = stage.taskwright("eval --split train", 0);
+    assert!(started.elapsed() < Duration::from_secs(180));
+    let ran = stage.agent("taskwright results samples e1 --json");
+    shows_nothing(&ran.out);
+    let samples: std::collections::BTreeMap<String, serde_json::Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|sample| (sample["id"].as_str().unwrap().to_owned(), sample))
+        .collect();
+    assert_eq!(samples.len(), 24, "every sample has a result");
+    let said = |number: u32| {
+        let sample = &samples[&format!("train-{number}")];
+        format!("{} {}", sample["feedback"], sample["error"])
+    };
+    // The honest ones, before and after all the others, are right.
+    for number in [0, 18, 19, 20, 21, 22, 23] {
+        assert_eq!(samples[&format!("train-{number}")]["score"], 1.0, "{number}: {}", said(number));
+    }
+    assert!(said(1).contains("'found': []"), "files: {}", said(1));
+    assert!(said(2).contains("'found': []") && said(2).contains("'roots': []"), "environ: {}", said(2));
+    assert!(said(2).contains("'own': []"), "environ: {}", said(2));
+    assert!(!said(3).contains("progress") && !said(3).contains("'command': 0"), "finalize: {}", said(3));
+    assert!(!said(4).contains("'1.1.1.1': 'connected'"), "network: {}", said(4));
+    for (number, errors) in [(6, "fork bomb"), (7, "memory"), (9, "flood"), (17, "stop")] {
+        assert!(!samples[&format!("train-{number}")]["error"].is_null(), "{errors}: {}", said(number));
+    }
+    for number in [10, 11, 13] {
+        assert_eq!(samples[&format!("train-{number}")]["score"], 0.0, "{}", said(number));
+    }
+    assert!(said(15).contains("[]") || !said(15).contains("/taskwright"), "change: {}", said(15));
+    assert!(!said(15).contains("/usr/") && !said(15).contains("/etc/"), "change: {}", said(15));
+    assert!(!said(16).contains("'setuid': 'done'"), "rise: {}", said(16));
+    assert_eq!(stage.foreign_processes(), Vec::<String>::new(), "nothing of it lives on");
+    assert!(evaluation["failures"].as_object().unwrap().len() >= 2, "{evaluation}");
+
+    // Nothing is left of it that a better candidate would feel.
+    stage.commit(HONEST);
+    assert_eq!(stage.taskwright("eval --split train", 0)["score"], 1.0);
+    let left = stage.in_sidecar("ls /tmp /dev/shm /var/tmp | grep fill; df / | tail -1");
+    assert!(!left.out.contains("fill-"), "{}", left.out);
+    // The sidecar is not sealed and decides for the honest one.
+    stage.taskwright("submit", 0);
+    let (_, reward) = stage.finalize();
+    assert_eq!(reward["reward"], 1.0);
+}
+
+#[test]
+fn a_hostile_submission_gets_what_it_is_worth() {
+    let Some(stage) = Stage::set() else { return };
+    stage.commit("import os\nos.write(1, b'{\"reward\": 1}\\n')\nraise SystemExit(3)\n");
+    stage.taskwright("submit", 0);
+    let (verdict, reward) = stage.finalize();
+    assert_eq!(reward["reward"], 0.0);
+    assert_eq!(verdict["winner"]["by"], "submit");
+    assert!(verdict["reasons"].to_string().contains("failed at every sample"), "{verdict}");
+}

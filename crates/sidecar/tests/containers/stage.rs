@@ -1,0 +1,243 @@
+//! A task's containers: the sidecar and the optimizer's, on a network without a way out.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::task::{self, LABEL, SECRET};
+
+const IMAGE: &str = "python:3.13-trixie";
+/// Tells the stages of one run apart.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// The containers of a task.
+pub struct Stage {
+    name: String,
+    _files: tempfile::TempDir,
+}
+
+/// What a command in a container did.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit status.
+    pub status: i32,
+    /// What it printed.
+    pub out: String,
+    /// What it complained.
+    pub err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// What the optimizer sees must hold no label and no secret.
+pub fn shows_nothing(text: &str) {
+    assert!(!text.contains(LABEL) && !text.contains(SECRET), "{text}");
+}
+
+fn docker(arguments: &[&str]) -> Ran {
+    Command::new("docker").args(arguments).stdin(Stdio::null()).output().unwrap().into()
+}
+
+fn must(arguments: &[&str]) -> String {
+    let ran = docker(arguments);
+    assert_eq!(ran.status, 0, "docker {arguments:?}: {}", ran.err);
+    ran.out.trim().to_owned()
+}
+
+/// Says that a test was skipped where the test harness cannot swallow it.
+fn skipped(why: &str) {
+    let line = format!("\nSKIPPED, NOT PASSED: {why}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+impl Stage {
+    /// The containers, or none where they cannot be had.
+    pub fn set() -> Option<Self> {
+        let engine = Command::new("docker").args(["version"]).stdin(Stdio::null()).output();
+        if !engine.is_ok_and(|output| output.status.success()) {
+            skipped("the attack suite needs a container engine");
+            return None;
+        }
+        if docker(&["image", "inspect", IMAGE]).status != 0 {
+            skipped(&format!("the attack suite needs the image {IMAGE}"));
+            return None;
+        }
+        let name = format!("taskwright-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
+        let files = tempfile::tempdir().unwrap();
+        let (image, repository) = (files.path().join("taskwright"), files.path().join("workspace"));
+        task::write(&image, &repository);
+        let stage = Self { name, _files: files };
+        must(&["network", "create", "--internal", &stage.name]);
+        must(&["volume", "create", &stage.name]);
+        let sidecar = stage.sidecar();
+        let volume = format!("{}:/var/lib/taskwright", stage.name);
+        let secret = format!("TASK_SECRET={SECRET}");
+        must(&[
+            "create",
+            "--init",
+            "--name",
+            &sidecar,
+            "--network",
+            &stage.name,
+            "--network-alias",
+            "eval-sidecar",
+            "-v",
+            &volume,
+            "-e",
+            &secret,
+            IMAGE,
+            "/usr/local/bin/taskwright",
+            "serve",
+        ]);
+        let binary = env!("CARGO_BIN_EXE_taskwright");
+        let to = |container: &str, path: &str| format!("{container}:{path}");
+        must(&["cp", binary, &to(&sidecar, "/usr/local/bin/taskwright")]);
+        must(&["cp", image.to_str().unwrap(), &to(&sidecar, "/taskwright")]);
+        must(&["start", &sidecar]);
+        let main = stage.main();
+        must(&[
+            "create",
+            "--init",
+            "--name",
+            &main,
+            "--network",
+            &stage.name,
+            "-e",
+            "TASKWRIGHT_URL=http://eval-sidecar:8700",
+            IMAGE,
+            "sleep",
+            "infinity",
+        ]);
+        must(&["cp", binary, &to(&main, "/usr/local/bin/taskwright")]);
+        must(&["cp", repository.to_str().unwrap(), &to(&main, "/workspace")]);
+        must(&["start", &main]);
+        must(&["exec", &main, "sh", "-c", "useradd -m agent && chown -R agent /workspace"]);
+        stage.healthy();
+        must(&["exec", &sidecar, "chmod", "700", "/taskwright"]);
+        Some(stage)
+    }
+
+    fn sidecar(&self) -> String {
+        format!("{}-sidecar", self.name)
+    }
+
+    fn main(&self) -> String {
+        format!("{}-main", self.name)
+    }
+
+    /// Waits until the service answers.
+    pub fn healthy(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while self.in_sidecar("taskwright health").status != 0 {
+            assert!(Instant::now() < deadline, "{}", docker(&["logs", &self.sidecar()]).err);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Runs a shell command as the optimizer's user.
+    pub fn agent(&self, script: &str) -> Ran {
+        docker(&["exec", "-u", "agent", "-w", "/workspace", &self.main(), "bash", "-c", script])
+    }
+
+    /// Runs a shell command as root in the sidecar.
+    pub fn in_sidecar(&self, script: &str) -> Ran {
+        docker(&["exec", &self.sidecar(), "sh", "-c", script])
+    }
+
+    /// Puts a text into a file of the optimizer's workspace.
+    pub fn write(&self, path: &str, text: &str) {
+        let mut child = Command::new("docker")
+            .args([
+                "exec",
+                "-i",
+                "-u",
+                "agent",
+                "-w",
+                "/workspace",
+                &self.main(),
+                "sh",
+                "-c",
+                "cat > \"$0\"",
+                path,
+            ])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// Commits a program as the candidate.
+    pub fn commit(&self, program: &str) {
+        self.write("main.py", program);
+        let ran = self.agent("git -c user.name=a -c user.email=a@b commit -qam change --allow-empty");
+        assert_eq!(ran.status, 0, "{}", ran.err);
+    }
+
+    /// Runs `taskwright` with `--json` as the optimizer, which must end with a status, and returns what it says.
+    pub fn taskwright(&self, arguments: &str, status: i32) -> Value {
+        let ran = self.agent(&format!("taskwright {arguments} --json"));
+        assert_eq!(ran.status, status, "taskwright {arguments}: {} {}", ran.out, ran.err);
+        shows_nothing(&ran.out);
+        shows_nothing(&ran.err);
+        let last = ran.out.lines().last().unwrap_or("null");
+        serde_json::from_str(last).unwrap()
+    }
+
+    /// Finalizes, and returns the verdict and the reward.
+    pub fn finalize(&self) -> (Value, Value) {
+        let ran = self.in_sidecar("taskwright finalize --json");
+        assert_eq!(ran.status, 0, "{} {}", ran.out, ran.err);
+        let read = |name: &str| {
+            let ran = self.in_sidecar(&format!("cat /evidence/{name}"));
+            serde_json::from_str(&ran.out).unwrap()
+        };
+        (read("verdict.json"), read("reward.json"))
+    }
+
+    /// Kills the sidecar as a power cut would, and starts it again.
+    pub fn kill_and_restart(&self) {
+        must(&["kill", "-s", "KILL", &self.sidecar()]);
+        must(&["start", &self.sidecar()]);
+        self.healthy();
+    }
+
+    /// Restarts the sidecar, which must not come up, and returns what it said.
+    pub fn restart_fails(&self) -> String {
+        must(&["kill", "-s", "KILL", &self.sidecar()]);
+        must(&["start", &self.sidecar()]);
+        let status = must(&["wait", &self.sidecar()]);
+        assert_ne!(status, "0");
+        docker(&["logs", &self.sidecar()]).err
+    }
+
+    /// Processes in the sidecar that do not belong to root, with their user.
+    pub fn foreign_processes(&self) -> Vec<String> {
+        let list = "for p in /proc/[0-9]*; do u=$(stat -c %u $p 2>/dev/null) || continue; \
+                    [ \"$u\" = 0 ] || echo \"$u $(tr '\\0' ' ' < $p/cmdline)\"; done";
+        self.in_sidecar(list).out.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let logs = docker(&["logs", &self.sidecar()]);
+            let _ = std::io::stderr().write_all(format!("{}{}", logs.out, logs.err).as_bytes());
+        }
+        docker(&["rm", "-f", "-v", &self.sidecar(), &self.main()]);
+        docker(&["network", "rm", &self.name]);
+        docker(&["volume", "rm", &self.name]);
+    }
+}

@@ -1,0 +1,28 @@
+//! `cargo xtask completions`.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::exit::{self, Status};
+use crate::output;
+
+/// Print the completions for a shell.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example, for the alias `xt`:\n  alias xt='cargo xtask'\n  cargo xtask completions bash --command xt > ~/.local/share/bash-completion/completions/xt"
+)]
+pub struct Arguments {
+    /// The shell.
+    shell: Shell,
+    /// The name of the command to complete: cargo itself completes `cargo`, so give an alias or the binary.
+    #[arg(long, default_value = "xtask")]
+    command: String,
+}
+
+/// Runs the command.
+pub fn run<C: CommandFactory>(arguments: &Arguments) -> anyhow::Result<Status> {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut C::command(), &arguments.command, &mut text);
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(exit::SUCCESS)
+}
