@@ -92,7 +92,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let progress = Progress::new(arguments);
     let report = build(&workspace, &options, &progress, &stop);
     progress.bar.finish_and_clear();
-    let report = report?;
+    let report = match report {
+        Err(error) if arguments.message_format == Format::Json => {
+            let object = json!({"reason": "error", "message": error.to_string(), "hint": error.hint_text()});
+            output::print(&format!("{object}\n"))?;
+            return Ok(exit::of(&error));
+        }
+        report => report?,
+    };
     match arguments.message_format {
         Format::Human => human(arguments, &report)?,
         Format::Json => json_lines(arguments, &report)?,

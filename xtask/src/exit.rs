@@ -29,6 +29,17 @@ impl From<Status> for ExitCode {
     }
 }
 
+/// The exit status of an error of the build.
+pub fn of(error: &BuildError) -> Status {
+    if error.is_usage() {
+        USAGE
+    } else if error.is_interrupt() {
+        INTERRUPTED
+    } else {
+        FAILURE
+    }
+}
+
 /// The exit status of a command's result; an error is printed.
 pub fn code(result: anyhow::Result<Status>) -> ExitCode {
     let error = match result {
@@ -47,14 +58,7 @@ pub fn code(result: anyhow::Result<Status>) -> ExitCode {
     match error.downcast_ref::<BuildError>() {
         Some(build) => {
             output::error(&build.to_string(), build.hint_text());
-            if build.is_usage() {
-                USAGE
-            } else if build.is_interrupt() {
-                INTERRUPTED
-            } else {
-                FAILURE
-            }
-            .into()
+            of(build).into()
         }
         None => {
             output::error(&format!("{error:#}"), None);

@@ -58,7 +58,7 @@ impl Repository {
 
     /// The identifier of the commit that a revision is; none if git knows no such revision.
     pub fn commit(&self, rev: &str) -> Result<Option<String>> {
-        if rev.starts_with('-') || rev.contains([':', '\n']) {
+        if rev.starts_with('-') || rev.contains([':', '\n']) || rev.contains("@{") {
             return Err(BuildError::new(format!("`{rev}` is not a revision"))
                 .hint("name a commit, a tag or a branch"));
         }

@@ -15,7 +15,7 @@ pub fn check(context: &mut Context<'_>) {
                 "the image has no name",
                 "leave the key out for the standard image",
             );
-        } else if image.starts_with('-') || image.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        } else if image.starts_with('-') || image.contains(is_odd) {
             context.error(
                 &["images", key],
                 format!("`{}` cannot be the name of an image", image.escape_debug()),
@@ -24,6 +24,11 @@ pub fn check(context: &mut Context<'_>) {
         }
     }
     packages(context);
+}
+
+/// What no reference to an image holds, and what a Dockerfile would take as more than a name.
+fn is_odd(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || "._-/:@".contains(c))
 }
 
 fn packages(context: &mut Context<'_>) {
