@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::model::Spec;
 
@@ -52,9 +52,88 @@ fn references(schema: &Value) -> Vec<String> {
     }
 }
 
+/// The schema that an editor holds against a file as it is written, before parameters are put in and parents read.
+pub fn editor_schema() -> Value {
+    let mut schema = json_schema();
+    let in_lists = list_items(&schema);
+    if let Some(definitions) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        for (name, definition) in definitions.iter_mut() {
+            // What is missing here may stand in a parent; lists are not merged, so their items must be whole.
+            if let Some(table) = definition.as_object_mut()
+                && !in_lists.contains(name)
+            {
+                table.remove("required");
+            }
+        }
+    }
+    allow_references(&mut schema);
+    if let Some(root) = schema.as_object_mut() {
+        if let Some(required) = root.remove("required") {
+            root.insert("if".to_owned(), json!({ "not": { "required": ["extends"] } }));
+            root.insert("then".to_owned(), json!({ "required": required }));
+        }
+        if let Some(definitions) = root.get_mut("$defs").and_then(Value::as_object_mut) {
+            let reference = json!({
+                "type": "string",
+                "pattern": r"^\$\{[A-Za-z0-9_-]+\}$",
+                "description": "A parameter, whose own type must fit here.",
+            });
+            definitions.insert(REFERENCE.to_owned(), reference);
+        }
+    }
+    schema
+}
+
+/// The definition of a string that is nothing but a reference to a parameter.
+const REFERENCE: &str = "ParameterReference";
+
+/// The definitions that items of lists refer to.
+fn list_items(schema: &Value) -> BTreeSet<String> {
+    match schema {
+        Value::Object(object) => {
+            let own = object.get("items").map(references).unwrap_or_default();
+            own.into_iter().chain(object.values().flat_map(list_items)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(list_items).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Lets a reference to a parameter stand wherever a number, a truth value or one of several words is wanted.
+fn allow_references(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(allow_references),
+        Value::Object(object) => {
+            for (key, inner) in object.iter_mut() {
+                if !["default", "enum", "const", "required"].contains(&key.as_str()) {
+                    allow_references(inner);
+                }
+            }
+            if !wants_more_than_text(object) {
+                return;
+            }
+            let mut form = std::mem::take(object);
+            for word in ["description", "default"] {
+                object.extend(form.remove_entry(word));
+            }
+            let reference = json!({ "$ref": format!("#/$defs/{REFERENCE}") });
+            object.insert("anyOf".to_owned(), json!([form, reference]));
+        }
+        _ => {}
+    }
+}
+
+fn wants_more_than_text(schema: &Map<String, Value>) -> bool {
+    let is_word = |form: &Value| form.get("const").is_some() || form.get("enum").is_some();
+    let kind = schema.get("type").and_then(Value::as_str);
+    matches!(kind, Some("integer" | "number" | "boolean"))
+        || schema.get("enum").is_some()
+        || schema.get("oneOf").and_then(Value::as_array).is_some_and(|forms| forms.iter().all(is_word))
+}
+
 /// The schema as text that can be written to a file.
 pub fn json_schema_text() -> String {
-    let mut text = format!("{:#}", json_schema());
+    let mut text = format!("{:#}", editor_schema());
     text.push('\n');
     text
 }
@@ -104,5 +183,29 @@ fn drop_nulls(value: &mut Value) {
     if let Value::Object(object) = value {
         object.retain(|_, inner| !inner.is_null());
         object.values_mut().for_each(drop_nulls);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_editor_takes_a_reference_where_a_word_or_a_number_is_wanted() {
+        let schema = editor_schema();
+        for form in [&schema["$defs"]["InnerDocker"], &schema["$defs"]["Limits"]["properties"]["concurrency"]] {
+            assert_eq!(form["anyOf"][1]["$ref"], "#/$defs/ParameterReference", "{form}");
+            assert!(form["description"].is_string(), "{form}");
+        }
+        assert!(schema["properties"]["name"].get("anyOf").is_none());
+    }
+
+    #[test]
+    fn an_editor_asks_for_everything_only_where_nothing_is_inherited() {
+        let schema = editor_schema();
+        assert!(schema.get("required").is_none());
+        assert!(schema["then"]["required"].as_array().unwrap().contains(&"mode".into()));
+        assert!(schema["$defs"]["Baseline"].get("required").is_none());
+        assert!(schema["$defs"]["Target"]["required"].is_array());
     }
 }
