@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn an_editor_takes_a_reference_where_a_word_or_a_number_is_wanted() {
         let schema = editor_schema();
-        for form in [&schema["$defs"]["InnerDocker"], &schema["$defs"]["Limits"]["properties"]["concurrency"]] {
+        for form in [&schema["$defs"]["InnerDocker"], &schema["$defs"]["Limits"]["properties"]["concurrency"]]
+        {
             assert_eq!(form["anyOf"][1]["$ref"], "#/$defs/ParameterReference", "{form}");
             assert!(form["description"].is_string(), "{form}");
         }
