@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,7 +21,7 @@ use crate::key::Key;
 use crate::lock::LockEntry;
 use crate::publish::{Outputs, OutputsView};
 use crate::stat::Stat;
-use crate::workspace::replace;
+use crate::workspace::replace_with;
 
 /// The first bytes of a state file; the number is raised when the format changes.
 const MAGIC: &[u8] = b"taskwright state 1\n";
@@ -253,18 +254,21 @@ impl State {
             binary: self.binary.as_ref().map(|node| (find(&node.group), node.key.clone())),
             lock: self.lock,
         };
-        let mut bytes = MAGIC.to_vec();
-        push(&mut bytes, &encode(&header));
         let groups: Vec<_> = groups.par_iter().map(|group| encode(group.as_ref())).collect();
-        for group in &groups {
-            push(&mut bytes, group);
-        }
-        for task in self.tasks.values() {
-            for section in [&task.outputs, &task.lock, &task.key] {
-                push(&mut bytes, section.as_slice());
+        // Piece by piece: copying megabytes together first would take as long as writing them.
+        replace_with(path, |out| {
+            out.write_all(MAGIC)?;
+            write_section(out, &encode(&header))?;
+            for group in &groups {
+                write_section(out, group)?;
             }
-        }
-        replace(path, &bytes)
+            for task in self.tasks.values() {
+                for section in [&task.outputs, &task.lock, &task.key] {
+                    write_section(out, section.as_slice())?;
+                }
+            }
+            Ok(())
+        })
     }
 }
 
@@ -277,9 +281,9 @@ fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     postcard::from_bytes(bytes).ok()
 }
 
-fn push(bytes: &mut Vec<u8>, section: &[u8]) {
-    bytes.extend_from_slice(&(section.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(section);
+fn write_section(out: &mut dyn Write, section: &[u8]) -> io::Result<()> {
+    out.write_all(&(section.len() as u64).to_le_bytes())?;
+    out.write_all(section)
 }
 
 /// Where the sections of a state file are.

@@ -1,7 +1,7 @@
 //! Where a workspace keeps its specs, its templates and what is built, and the lock that one build at a time holds.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -154,10 +154,17 @@ impl WorkspaceLock {
 
 /// Writes a file whole or not at all: beside its place first, then by a rename.
 pub fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<()> {
+    replace_with(path, |out| out.write_all(bytes))
+}
+
+/// The same for a file that is written piece by piece.
+pub fn replace_with(path: &Utf8Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let folder = path.parent().unwrap_or(Utf8Path::new("."));
     fs::create_dir_all(folder).map_err(failed("creating", folder))?;
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed("creating a file in", folder))?;
-    file.write_all(bytes).map_err(failed("writing", path))?;
+    let mut out = BufWriter::with_capacity(256 * 1024, &mut file);
+    write(&mut out).and_then(|()| out.flush()).map_err(failed("writing", path))?;
+    drop(out);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(mode).map_err(failed("protecting", path))?;
     file.persist(path).map_err(|error| BuildError::io("renaming to", path, &error.error))?;

@@ -126,6 +126,7 @@ impl Build<'_> {
         &self,
         state: &State,
         mut next: State,
+        plans: &[SpecPlan],
         changed: bool,
         store: &Store,
         report: &mut Report,
@@ -136,7 +137,7 @@ impl Build<'_> {
             return;
         }
         if self.writes_lock() {
-            match self.new_lock(&next).and_then(|lock| lock.write(&path)) {
+            match self.new_lock(&next, plans).and_then(|lock| lock.write(&path)) {
                 Ok(_) => next.lock = look().map(|stat| stat.settled(SystemTime::now())),
                 Err(error) => report.errors.push(error),
             }
@@ -156,7 +157,7 @@ impl Build<'_> {
     }
 
     /// The lock after the build: what was built as it is now, everything else that specs describe as it was.
-    fn new_lock(&self, next: &State) -> Result<Lock> {
+    fn new_lock(&self, next: &State, plans: &[SpecPlan]) -> Result<Lock> {
         let plain = plain_set();
         let mut lock = Lock::default();
         let mut others = Vec::new();
@@ -166,7 +167,7 @@ impl Build<'_> {
                 None => others.push(name),
             }
         }
-        let unread = self.discover()?.iter().any(|path| !next.specs.contains_key(path));
+        let unread = plans.iter().any(|plan| plan.record.is_none());
         // Reading the old lock takes longer than writing the new one, and is only needed for what is not known better.
         if unread || !others.is_empty() {
             let old = self.old_lock()?;

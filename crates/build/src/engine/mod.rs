@@ -184,7 +184,7 @@ impl Build<'_> {
             if let Err(error) = publisher.finish() {
                 report.errors.push(error);
             }
-            self.conclude(&state, next, changed, &store, &mut report);
+            self.conclude(&state, next, &plans, changed, &store, &mut report);
         }
         report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
         Ok(report)

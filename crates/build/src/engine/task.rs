@@ -107,6 +107,8 @@ impl Build<'_> {
         let standing = match &old_outputs {
             _ if self.options.force => None,
             Some(old) if whole && old.tree == Some(tree.digest()) => Some(old.looked_at_again(&folder)?),
+            // What stands there is what was written, and that was something else.
+            Some(_) if whole => None,
             _ => publisher.adopt(&spec.name, &tree),
         };
         let outputs = if let Some(outputs) = standing {
