@@ -56,29 +56,6 @@ impl Group {
                 Input::Absent { path } => look(path).is_err(),
             })
     }
-
-    /// Adds what another group holds.
-    pub fn extend(&mut self, other: Self) {
-        self.inputs.extend(other.inputs);
-        self.volatile |= other.volatile;
-    }
-
-    /// How many inputs there are.
-    pub fn len(&self) -> usize {
-        self.inputs.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.inputs.is_empty()
-    }
-
-    /// The paths of the inputs.
-    pub fn paths(&self) -> impl Iterator<Item = &Utf8Path> {
-        self.inputs.iter().map(|input| match input {
-            Input::File { path, .. } | Input::Stamp { path, .. } | Input::Absent { path } => path.as_path(),
-        })
-    }
 }
 
 /// A folder's descriptor, good for looking up what is in it.
@@ -137,19 +114,9 @@ impl<'a> Recorder<'a> {
         self.group
     }
 
-    /// The workspace root.
-    pub fn root(&self) -> &'a Utf8Path {
-        self.root
-    }
-
     /// Says that the result depends on something that no file shows.
     pub fn set_volatile(&mut self) {
         self.group.volatile = true;
-    }
-
-    /// Takes over what another recorder read.
-    pub fn absorb(&mut self, group: Group) {
-        self.group.extend(group);
     }
 
     /// Where a path leads if it is a symbolic link, which is remembered as well; else the path itself.

@@ -120,7 +120,7 @@ impl Templates {
             reason => reason.to_string(),
         };
         let error = BuildError::new(format!("{file}{place}: {reason}"))
-            .hint("the reference lists what each template may use; correct the name in the template");
+            .hint("docs/templates.md lists what each template is told; correct the name in the template");
         if own { error.at(&["templates", template]) } else { error }
     }
 
@@ -188,6 +188,20 @@ mod tests {
         assert_eq!(render("{{#if a}}x{{/if}}", &json!({"a": ["one"]})).unwrap(), "x");
         assert_eq!(render("{{#if a}}x{{/if}}", &json!({"a": []})).unwrap(), "");
         assert!(render("{{#if a}}x{{/if}}", &json!({"a": null})).is_err());
+    }
+
+    #[test]
+    fn the_page_names_every_variable_that_a_standard_template_uses() {
+        let page = include_str!("../../../../docs/templates.md");
+        for (name, text) in TEMPLATES {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+            let row = row.unwrap_or_else(|| panic!("docs/templates.md says nothing of {name}"));
+            for tag in text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next()) {
+                let word = tag.trim_matches(['{', '~']).split_whitespace().last().unwrap_or_default();
+                let is_variable = !tag.starts_with(['/', '>', '!']) && !["else", "this"].contains(&word);
+                assert!(!is_variable || row.contains(&format!("`{word}`")), "{name} uses {word}");
+            }
+        }
     }
 
     #[test]
