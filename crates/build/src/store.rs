@@ -245,11 +245,6 @@ impl Store {
         fs::rename(&path, &target).map_err(failed("renaming to", &target))
     }
 
-    /// Forgets the result of a step.
-    pub fn forget(&self, key: &Key) {
-        let _ = fs::remove_file(self.step_path(key));
-    }
-
     /// Where a blob's bytes are.
     pub fn blob_path(&self, digest: Digest, executable: bool) -> Utf8PathBuf {
         let hex = digest.hex();

@@ -54,32 +54,21 @@ impl Build<'_> {
     }
 
     fn lock_is_still(&self, state: &State) -> bool {
-        let now = fs::symlink_metadata(self.workspace.lock_file()).ok().map(|metadata| Stat::of(&metadata));
-        matches!((state.lock, now), (Some(then), Some(now)) if then.is_still(&now))
+        matches!((state.lock, self.lock_stat()), (Some(then), Some(now)) if then.is_still(&now))
+    }
+
+    fn lock_stat(&self) -> Option<Stat> {
+        fs::symlink_metadata(self.workspace.lock_file()).ok().map(|metadata| Stat::of(&metadata))
     }
 
     /// Takes over what is still true, so that only what changed has to be said again.
     pub(super) fn remember(state: &State, plans: &[SpecPlan], shared: &Shared, next: &mut State) {
-        for plan in plans {
-            let record = plan.record.clone();
-            let names = plan.fresh.iter().chain(&plan.skipped).cloned();
-            let open = plan.open.iter().map(|loaded| loaded.spec.name.clone());
-            // A task that fails now keeps what was remembered of its last good output.
-            for name in names.chain(open) {
-                if let Some(task) = state.tasks.get(&name) {
-                    next.tasks.insert(name, Arc::clone(task));
-                }
-            }
-            if let Some(record) = record {
-                next.specs.insert(plan.path.clone(), record);
-            }
-        }
-        // So does a task that no spec describes any more, until its output is removed.
-        for name in abandoned(state, plans) {
-            if let Some(task) = state.tasks.get(&name) {
-                next.tasks.insert(name, Arc::clone(task));
-            }
-        }
+        // A task that fails now, or that nobody asked for, keeps what was remembered of its last good output; so does one
+        // that no spec describes any more, until its output is removed.
+        next.tasks.clone_from(&state.tasks);
+        let records =
+            plans.iter().filter_map(|plan| Some((plan.path.clone(), Arc::clone(plan.record.as_ref()?))));
+        next.specs.extend(records);
         next.baselines.clone_from(&state.baselines);
         next.baselines.extend(
             shared
@@ -131,14 +120,12 @@ impl Build<'_> {
         store: &Store,
         report: &mut Report,
     ) {
-        let path = self.workspace.lock_file();
-        let look = || fs::symlink_metadata(&path).ok().map(|metadata| Stat::of(&metadata));
         if !changed && (!self.writes_lock() || self.lock_is_still(state)) {
             return;
         }
         if self.writes_lock() {
-            match self.new_lock(&next, plans).and_then(|lock| lock.write(&path)) {
-                Ok(_) => next.lock = look().map(|stat| stat.settled(SystemTime::now())),
+            match self.new_lock(&next, plans).and_then(|lock| lock.write(&self.workspace.lock_file())) {
+                Ok(_) => next.lock = self.lock_stat().map(|stat| stat.settled(SystemTime::now())),
                 Err(error) => report.errors.push(error),
             }
             self.observer.boundary(Boundary::Locked);

@@ -649,3 +649,16 @@ fn a_linked_input_is_followed_and_watched() {
     space.build();
     assert_eq!(before, look::stats(&space.workspace.state_file()), "nothing had to be written");
 }
+
+#[test]
+fn a_spec_that_goes_while_another_is_broken_has_its_output_removed_later() {
+    let space = TestSpace::new();
+    space.settle();
+    space.remove("harbor-tasks/beta");
+    space.edit("harbor-tasks/alpha/spec.toml", "mode = \"a\"", "mode = \"c\"");
+    space.build();
+    assert!(space.out("beta").exists(), "as long as a spec cannot be read, it may describe the task");
+    space.edit("harbor-tasks/alpha/spec.toml", "mode = \"c\"", "mode = \"a\"");
+    assert_eq!(summary(&space.build()), "alpha: up to date, beta: removed");
+    assert!(!space.out("beta").exists());
+}
