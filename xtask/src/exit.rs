@@ -12,6 +12,8 @@ pub const SUCCESS: Status = Status(0);
 pub const FAILURE: Status = Status(1);
 /// The command was called wrongly.
 pub const USAGE: Status = Status(2);
+/// It was done, but part of it is missing, was refused or contradicts what was there.
+pub const INCOMPLETE: Status = Status(3);
 /// The command was asked to stop.
 pub const INTERRUPTED: Status = Status(130);
 
