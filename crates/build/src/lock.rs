@@ -77,27 +77,29 @@ impl Lock {
         Ok(Some(Self { tasks: document.task }))
     }
 
-    /// The lock as text. One group of lines a task, so that two branches that change two tasks merge.
-    pub fn text(&self) -> String {
+    /// Whether these lines are what it says of a task.
+    pub fn says(&self, name: &str, lines: &str) -> bool {
+        self.tasks.get(name).is_some_and(|entry| entry.lines(name) == lines)
+    }
+}
+
+/// A lock as text: the lines of each task, in the order of their names.
+pub struct LockText(String);
+
+impl LockText {
+    /// A lock of tasks whose lines are these.
+    pub fn new<'a>(tasks: impl IntoIterator<Item = &'a str>) -> Self {
         let mut text = format!(
             "# What each task was built from and what came out. Made by `cargo xtask build-tasks`: commit it, never edit it.\n\
              version = {VERSION}\n"
         );
-        for (name, entry) in &self.tasks {
-            // Names are `[a-z0-9-]` and values are digests and versions: plain strings need no escapes.
-            text.push_str(&format!("\n[task.{name}]\n"));
-            for (label, value) in entry.fields() {
-                if let Some(value) = value {
-                    text.push_str(&format!("{label} = \"{value}\"\n"));
-                }
-            }
-        }
-        text
+        text.extend(tasks);
+        Self(text)
     }
 
     /// Writes the lock if it differs from what is there, and says whether it did.
     pub fn write(&self, path: &Utf8Path) -> Result<bool> {
-        let text = self.text();
+        let Self(text) = self;
         if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
             return Ok(false);
         }
@@ -109,6 +111,18 @@ impl Lock {
 }
 
 impl LockEntry {
+    /// The entry as lines of the lock. One group of lines a task, so that two branches that change two tasks merge.
+    pub fn lines(&self, name: &str) -> String {
+        // Names are `[a-z0-9-]` and values are digests and versions: plain strings need no escapes.
+        let mut lines = format!("\n[task.{name}]\n");
+        for (label, value) in self.fields() {
+            if let Some(value) = value {
+                lines.push_str(&format!("{label} = \"{value}\"\n"));
+            }
+        }
+        lines
+    }
+
     fn fields(&self) -> [(&'static str, Option<&str>); 11] {
         [
             ("version", Some(&self.version)),
@@ -165,8 +179,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
         let lock = Lock { tasks: [("one".to_owned(), entry()), ("two-2".to_owned(), entry())].into() };
-        assert!(lock.write(&path).unwrap());
-        assert!(!lock.write(&path).unwrap());
+        let lines: Vec<_> = lock.tasks.iter().map(|(name, entry)| entry.lines(name)).collect();
+        let text = LockText::new(lines.iter().map(String::as_str));
+        assert!(text.write(&path).unwrap());
+        assert!(!text.write(&path).unwrap());
         assert_eq!(Lock::read(&path).unwrap(), Some(lock));
     }
 

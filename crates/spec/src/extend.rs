@@ -98,7 +98,7 @@ impl Chain {
             round.push(name.as_str());
             return refuse(
                 format!("`extends` goes round in a circle: {}", round.join(" -> ")),
-                "a spec cannot inherit from itself; take out one of these lines",
+                "a file cannot inherit from itself; take out one of these lines",
             );
         }
         if self.trees.len() + 1 >= MAX_FILES {
@@ -121,8 +121,7 @@ impl Chain {
 
     /// The spec over its parents: tables are merged key by key, everything else is replaced. A table that chooses
     /// between several forms is replaced too, for half of one form and half of another is neither.
-    pub fn merged(self) -> Option<Node> {
-        let shapes = Shapes::of_spec();
+    pub fn merged(self, shapes: &Shapes) -> Option<Node> {
         let mut trees = self.trees.into_iter();
         let child = trees.next()?;
         let mut parents: Vec<Node> = trees.collect();

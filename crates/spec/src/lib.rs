@@ -3,13 +3,15 @@
 //! [`load`] is the way in. The types of [`model`] are the one source of the language: the checks of shape, the JSON
 //! Schema ([`schema`]) and the reference page ([`reference`]) all come from them.
 //!
-//! Without the feature `language` only [`model`] and [`serve`] are there: what the eval sidecar needs, which is compiled
-//! into every fresh clone's binary.
+//! Without the feature `language` only [`serve`], the part of [`model`] that it is made of, and [`pattern`] are there: what
+//! the eval sidecar needs, whose binary every fresh clone compiles.
 
 #[cfg(feature = "language")]
 pub mod check;
 #[cfg(feature = "language")]
 pub mod diagnostic;
+#[cfg(feature = "language")]
+pub mod document;
 #[cfg(feature = "language")]
 mod duplicate;
 #[cfg(feature = "language")]
@@ -23,6 +25,7 @@ pub mod model;
 mod params;
 #[cfg(feature = "language")]
 mod paths;
+pub mod pattern;
 #[cfg(feature = "language")]
 pub mod reference;
 #[cfg(feature = "language")]
@@ -39,6 +42,9 @@ mod tree;
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
 #[cfg(feature = "language")]
 pub use load::{Loaded, LoadedSpec, load};
+#[cfg(feature = "language")]
 pub use model::Spec;
+#[cfg(feature = "language")]
+pub use shape::{Shapes, nearest, one_of};
 #[cfg(feature = "language")]
 pub use source::{Position, Source};

@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use camino::{Utf8Path, Utf8PathBuf};
-use serde::Deserialize;
-
-use crate::check::{self, Context};
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::check;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document;
 use crate::extend::{self, Chain};
 use crate::model::Spec;
 use crate::params::Parameters;
-use crate::shape::{self, Shapes};
+use crate::shape::Shapes;
 use crate::tree::{Node, Origin, Sources};
 use crate::{matrix, params, paths};
+use camino::{Utf8Path, Utf8PathBuf};
 
 /// What came of one spec file.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ impl LoadedSpec {
 
     fn place(&self, path: &[&str]) -> Origin {
         Chain::again(&self.sources)
-            .merged()
+            .merged(Shapes::of_spec())
             .map_or(Origin::new(0, self.sources.get(0).first_line()), |tree| tree.place(path))
     }
 }
@@ -70,7 +69,7 @@ pub fn load(root: &Utf8Path, file: &Utf8Path, set: &BTreeMap<String, String>) ->
         return Err(Diagnostics::new(found, files));
     }
     let sources = Arc::new(chain.sources.clone());
-    let Some(tree) = chain.merged() else { return Err(Diagnostics::new(found, files)) };
+    let Some(tree) = chain.merged(Shapes::of_spec()) else { return Err(Diagnostics::new(found, files)) };
 
     let parameters = params::declared(&tree, &sources, set, &mut found);
     let axes = matrix::axes(&tree, &sources, set, &parameters, &mut found);
@@ -121,30 +120,5 @@ fn task(
         }
         .map(Utf8PathBuf::into_string)
     };
-    let report = shape::check(Shapes::of_spec(), sources, &mut tree, &resolve);
-    let shapely = report.found.iter().all(|item| item.severity == Severity::Warning);
-    found.extend(report.found);
-    if report.fatal {
-        return None;
-    }
-    let spec = match Spec::deserialize(tree.to_toml()) {
-        Ok(spec) => spec,
-        Err(error) => {
-            // The shapes allow what the types refuse only if the two have come apart; a taken-out value explains it.
-            if shapely && report.doubtful.is_empty() {
-                found.push(
-                    Diagnostic::error(
-                        sources.label(tree.origin),
-                        format!("the spec is not understood: {error}"),
-                    )
-                    .with_hint("this should have been reported at its place; please report it as a bug"),
-                );
-            }
-            return None;
-        }
-    };
-    let mut context = Context::new(root, &spec, &tree, sources, &report.doubtful);
-    check::check(&mut context);
-    found.extend(context.into_found());
-    Some(spec)
+    document::typed(root, &mut tree, Shapes::of_spec(), sources, &resolve, check::check, found)
 }

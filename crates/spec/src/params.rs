@@ -257,7 +257,7 @@ fn broken(rest: &str, origin: Origin, sources: &Sources) -> Diagnostic {
 
 fn known_hint(name: &str, known: &[&str]) -> String {
     match (nearest(name, known.iter().copied()), known) {
-        (_, []) => "declare it under `[params]`: this spec declares none".to_owned(),
+        (_, []) => "declare it under `[params]`: none is declared".to_owned(),
         (Some(near), _) => format!("did you mean `{near}`? declared are {}", one_of(known.iter().copied())),
         (None, _) => format!("declared are {}", one_of(known.iter().copied())),
     }

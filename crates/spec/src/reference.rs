@@ -1,4 +1,4 @@
-//! The reference page: every table and field of a spec, generated from the JSON Schema alone.
+//! The reference page: every table and field of a spec, or of another language, generated from the JSON Schema alone.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -19,18 +19,23 @@ mode is A or B belongs to specs of that mode and is refused in others.
 
 /// The page, as Markdown.
 pub fn reference_page() -> String {
-    let schema = json_schema();
+    page(HEAD, &json_schema())
+}
+
+/// The page of any language's schema, under a heading.
+pub fn page(head: &str, schema: &Json) -> String {
     let empty = Map::new();
     let mut writer = Writer {
         definitions: schema.get("$defs").and_then(Json::as_object).unwrap_or(&empty),
         sections: VecDeque::from([Section {
             title: "The top level".to_owned(),
             path: String::new(),
-            schema: &schema,
+            schema,
         }]),
         homes: BTreeMap::new(),
+        modes: schema.to_string().contains(MODE_MARK),
     };
-    let mut page = HEAD.to_owned();
+    let mut page = head.to_owned();
     while let Some(section) = writer.sections.pop_front() {
         writer.section(&mut page, &section);
     }
@@ -48,6 +53,8 @@ struct Writer<'a> {
     sections: VecDeque<Section<'a>>,
     /// The first table of each type; the others refer to it.
     homes: BTreeMap<String, String>,
+    /// Whether any field has a meaning in one mode only.
+    modes: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -68,7 +75,8 @@ impl<'a> Writer<'a> {
             .flatten()
             .filter_map(Json::as_str)
             .collect();
-        page.push_str("| key | type | default | mode | meaning |\n|---|---|---|---|---|\n");
+        let (mode, rule) = if self.modes { (" mode |", "---|") } else { ("", "") };
+        let _ = writeln!(page, "| key | type | default |{mode} meaning |\n|---|---|---|{rule}---|");
         for (key, field) in section.schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
             let path = if section.path.is_empty() { key.clone() } else { format!("{}.{key}", section.path) };
             let kind = self.kind(field, &path);
@@ -77,7 +85,11 @@ impl<'a> Writer<'a> {
                 Some(Json::Object(_)) | None => String::new(),
                 Some(value) => format!("`{}`", toml_text(value)),
             };
-            let mode = field.get(MODE_MARK).and_then(Json::as_str).unwrap_or_default().to_uppercase();
+            let mode = match field.get(MODE_MARK).and_then(Json::as_str) {
+                _ if !self.modes => String::new(),
+                Some(mode) => format!(" {} |", mode.to_uppercase()),
+                None => "  |".to_owned(),
+            };
             let mut meaning = text_of(field);
             if meaning.is_empty() {
                 meaning = text_of(self.resolved(field));
@@ -85,7 +97,7 @@ impl<'a> Writer<'a> {
             for (word, words) in self.explained_words(field) {
                 let _ = write!(meaning, "<br>`{word}`: {words}");
             }
-            let _ = writeln!(page, "| `{key}` | {kind} | {} | {mode} | {} |", cell(&default), cell(&meaning));
+            let _ = writeln!(page, "| `{key}` | {kind} | {} |{mode} {} |", cell(&default), cell(&meaning));
         }
     }
 

@@ -1,7 +1,9 @@
-//! The JSON Schema of the spec language, generated from the types in [`crate::model`] and nothing else.
+//! The JSON Schema of the spec language, generated from the types in [`crate::model`] and nothing else; and the same for
+//! other languages that are types.
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -12,10 +14,14 @@ pub const PATH_MARK: &str = "x-taskwright-path";
 /// Marks a field, or one form of a value, that means something in one mode only: `a` or `b`.
 pub const MODE_MARK: &str = "x-taskwright-mode";
 
-/// The schema of a spec file, for editors and for the reference page.
+/// The schema of a spec file, for the reference page and for whoever reads specs by another program.
 pub fn json_schema() -> Value {
-    let mut schema =
-        SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Spec>().to_value();
+    schema_of::<Spec>()
+}
+
+/// The schema of the TOML form of a type, in which nothing is null.
+pub fn schema_of<T: JsonSchema>() -> Value {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     forget_null(&mut schema);
     forget_unused(&mut schema);
     schema
@@ -53,8 +59,8 @@ fn references(schema: &Value) -> Vec<String> {
 }
 
 /// The schema that an editor holds against a file as it is written, before parameters are put in and parents read.
-pub fn editor_schema() -> Value {
-    let mut schema = json_schema();
+pub fn editor_schema<T: JsonSchema>() -> Value {
+    let mut schema = schema_of::<T>();
     let in_lists = list_items(&schema);
     if let Some(definitions) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
         for (name, definition) in definitions.iter_mut() {
@@ -131,9 +137,14 @@ fn wants_more_than_text(schema: &Map<String, Value>) -> bool {
         || schema.get("oneOf").and_then(Value::as_array).is_some_and(|forms| forms.iter().all(is_word))
 }
 
-/// The schema as text that can be written to a file.
+/// The editors' schema of spec files, as text that can be written to a file.
 pub fn json_schema_text() -> String {
-    let mut text = format!("{:#}", editor_schema());
+    editor_schema_text::<Spec>()
+}
+
+/// The editors' schema of a type, as text that can be written to a file.
+pub fn editor_schema_text<T: JsonSchema>() -> String {
+    let mut text = format!("{:#}", editor_schema::<T>());
     text.push('\n');
     text
 }
@@ -192,7 +203,7 @@ mod tests {
 
     #[test]
     fn an_editor_takes_a_reference_where_a_word_or_a_number_is_wanted() {
-        let schema = editor_schema();
+        let schema = editor_schema::<Spec>();
         for form in [&schema["$defs"]["InnerDocker"], &schema["$defs"]["Limits"]["properties"]["concurrency"]]
         {
             assert_eq!(form["anyOf"][1]["$ref"], "#/$defs/ParameterReference", "{form}");
@@ -203,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_editor_asks_for_everything_only_where_nothing_is_inherited() {
-        let schema = editor_schema();
+        let schema = editor_schema::<Spec>();
         assert!(schema.get("required").is_none());
         assert!(schema["then"]["required"].as_array().unwrap().contains(&"mode".into()));
         assert!(schema["$defs"]["Baseline"].get("required").is_none());

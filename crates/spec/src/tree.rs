@@ -226,7 +226,7 @@ pub fn parse(file: FileId, source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>
                 Label::new(Arc::clone(source), span),
                 "tables and lists lie too deep in each other",
             )
-            .with_hint(format!("a spec needs no more than {MAX_DEPTH} levels")),
+            .with_hint(format!("nobody needs more than {MAX_DEPTH} levels")),
         ]);
     }
     let (root, errors) = DeTable::parse_recoverable(source.text());
@@ -290,7 +290,7 @@ impl Reader<'_> {
                     self.mistake(
                         span.clone(),
                         format!("`{}` is not a finite number", number.as_str()),
-                        "every number in a spec is finite; leave the key out, or use its word for \"off\"",
+                        "every number here is finite; leave the key out, or use its word for \"off\"",
                     );
                     Value::Float(0.0)
                 }

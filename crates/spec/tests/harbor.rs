@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{B, Space, b, edited, said};
+use support::{B, Space, a, b, edited, said};
 
 #[test]
 fn agent_class() {
@@ -114,15 +114,20 @@ fn docker_without_docker() {
 
 #[test]
 fn host_socket() {
-    let said = b(&[(
-        r#"environment = "modal""#,
-        r#"environment = "docker"
-inner_docker = "host-socket""#,
-    )]);
+    let docker = (r#"environment = "modal""#, "environment = \"docker\"\ninner_docker = \"host-socket\"");
+    let said = b(&[docker]);
     insta::assert_snapshot!(said, @r#"
+    error 15:16 <"host-socket"> the eval sidecar needs Docker's client, and nothing says of which day
+      help: add `packages = { snapshot = "YYYY-MM-DD" }`, or name an image in `images.sidecar` that has `docker` and `docker compose`
     warning 15:16 <"host-socket"> whoever controls the eval sidecar controls the host, through its Docker socket
       help: use it on machines that hold nothing else; a cloud environment needs no socket
     "#);
+    for enough in
+        ["[packages]\nsnapshot = \"2026-11-01\"", "[images]\nsidecar = \"registry.example/sidecar:1\""]
+    {
+        let said = b(&[docker, ("[splits.train]", &format!("{enough}\n\n[splits.train]"))]);
+        assert!(!said.contains("error"), "{said}");
+    }
 }
 
 #[test]
@@ -143,7 +148,7 @@ fn registry_not_pinned() {
     let said = b(&[(r#"{ path = "inner-tasks" }"#, r#"{ registry = "org/tasks" }"#)]);
     insta::assert_snapshot!(said, @r#"
     error 12:10 <{ registry = "org/tasks" }> the dataset is not pinned
-      help: add `version = "..."` or `digest = "sha256:..."`, so that the same spec means the same tasks next year
+      help: add `version = "..."` or `digest = "sha256:..."`, so that the same file means the same tasks next year
     "#);
 }
 
@@ -152,7 +157,7 @@ fn registry_like_a_path() {
     let said = b(&[(r#"{ path = "inner-tasks" }"#, r#"{ registry = "../tasks", version = "1" }"#)]);
     insta::assert_snapshot!(said, @r#"
     error 12:23 <"../tasks"> `../tasks` looks like a path and does not exist
-      help: tasks on this machine are written `source = { path = "..." }`
+      help: tasks on this machine are named by `path = "..."`
     "#);
 }
 
@@ -161,7 +166,7 @@ fn registry_with_a_pin() {
     let said = b(&[(r#"{ path = "inner-tasks" }"#, r#"{ registry = "org/tasks@sha256:00" }"#)]);
     insta::assert_snapshot!(said, @r#"
     error 12:23 <"org/tasks@sha256:00"> `org/tasks@sha256:00` holds a pin
-      help: write `source = { registry = "org/tasks", digest = "sha256:00" }`
+      help: write `registry = "org/tasks"` and `digest = "sha256:00"`
     "#);
 }
 
@@ -654,6 +659,32 @@ project = ""
 }
 
 #[test]
+fn what_the_sidecar_of_mode_a_has_no_part_for() {
+    let said = a(&[(
+        "",
+        r#"[feedback]
+attempts = true
+[wandb]
+project = "sorting"
+[gateway.producer]
+allowed_models = ["small"]
+[gateway.evaluation]
+allowed_models = ["small"]
+"#,
+    )]);
+    insta::assert_snapshot!(said, @r#"
+    error 35:1 <attempts> `attempts` belongs to Mode B, and this spec is of Mode A
+      help: leave it out, or write `mode = "b"`
+    error 36:1 <[wandb]> `[wandb]` asks for reports, and the eval sidecar of Mode A makes none
+      help: write `mode = "disabled"` in it, or leave it out: the evidence holds everything that would be reported
+    error 38:2 <gateway> `[gateway]` asks for a metered way to a language model, and the eval sidecar of Mode A has none
+      help: leave it out: candidates of Mode A run without a network
+    "#);
+    let off = a(&[("", "[wandb]\nproject = \"sorting\"\nmode = \"disabled\"\n")]);
+    insta::assert_snapshot!(off, @"fine");
+}
+
+#[test]
 fn registry_that_is_a_folder_beside_the_spec() {
     let space = Space::new();
     space.write("task/inner-tasks/one/task.toml", "");
@@ -663,6 +694,6 @@ fn registry_that_is_a_folder_beside_the_spec() {
     );
     insta::assert_snapshot!(said(space.load("task/spec.toml")), @r#"
     error task/spec.toml:12:23 <"inner-tasks"> `inner-tasks` looks like a path
-      help: tasks on this machine are written `source = { path = "..." }`
+      help: tasks on this machine are named by `path = "..."`
     "#);
 }

@@ -8,7 +8,7 @@ use support::a;
 fn counts_of_zero() {
     let said = a(&[(
         "",
-        "[limits]\nsample_timeout_sec = 0\nfinalize_timeout_sec = 0\nconcurrency = 0\ninfrastructure_max_attempts = 0\nmemory_mb = 0\nprocesses = 0\nfile_size_mb = 0\noutput_mb = 0\ncandidate_mb = 0\n",
+        "[limits]\nsample_timeout_sec = 0\nfinalize_timeout_sec = 0\nconcurrency = 0\ninfrastructure_max_attempts = 0\nmemory_mb = 0\nprocesses = 0\nfile_size_mb = 0\noutput_mb = 0\ncandidate_mb = 0\nstate_mb = 0\n",
     )]);
     insta::assert_snapshot!(said, @"
     error 35:22 <0> `sample_timeout_sec` must be at least 1
@@ -28,6 +28,8 @@ fn counts_of_zero() {
     error 42:13 <0> `output_mb` must be at least 1
       help: answers are output
     error 43:16 <0> `candidate_mb` must be at least 1
+      help: it is a number of mebibytes
+    error 44:12 <0> `state_mb` must be at least 1
       help: it is a number of mebibytes
     ");
 }
@@ -65,6 +67,24 @@ fn finalize_too_short() {
     insta::assert_snapshot!(said, @"
     error 35:24 <300> `finalize_timeout_sec` is 300 s, but finalizing can take target `reward` ceil(2 samples x 1 / 2) x 60 s + rescoring the best 3 ceil(3 samples x 3 / 2) x 60 s = 360 s
       help: write `finalize_timeout_sec = 360` or more, or raise `concurrency`: a verdict that comes too late is lost
+    ");
+}
+
+#[test]
+fn less_for_all_candidates_than_for_one() {
+    let said = a(&[("", "[limits]\nstate_mb = 100\n")]);
+    insta::assert_snapshot!(said, @"
+    error 35:12 <100> one candidate may have 256 MiB, but all of them together only 100 MiB
+      help: raise `state_mb`, or lower `candidate_mb`
+    ");
+}
+
+#[test]
+fn finalize_too_short_with_a_floor() {
+    let said = a(&[("", "[limits]\nfinalize_timeout_sec = 400\n[selection]\nbaseline_floor = true\n")]);
+    insta::assert_snapshot!(said, @"
+    error 35:24 <400> `finalize_timeout_sec` is 400 s, but finalizing can take target `reward` ceil(2 samples x 1 / 2) x 60 s + rescoring the best 3 ceil(3 samples x 3 / 2) x 60 s + the baseline for comparison ceil(3 samples x 1 / 2) x 60 s = 480 s
+      help: write `finalize_timeout_sec = 480` or more, or raise `concurrency`: a verdict that comes too late is lost
     ");
 }
 

@@ -59,7 +59,7 @@ fn undefined_and_broken_references() {
     ");
     insta::assert_snapshot!(said(load_text(edited(A, &[("\"Sort numbers faster.\"", "\"${whom}\"")]))), @"
     error 2:16 <${whom}> `${whom}`: there is no parameter `whom`
-      help: declare it under `[params]`: this spec declares none; `$${` is a literal `${`
+      help: declare it under `[params]`: none is declared; `$${` is a literal `${`
     ");
 }
 

@@ -118,11 +118,11 @@ fn circles() {
     assert_eq!(names(found.files()), ["a.toml", "b.toml", "c.toml"]);
     insta::assert_snapshot!(said(Err(found)), @r#"
     error c.toml:1:11 <"a.toml"> `extends` goes round in a circle: a.toml -> b.toml -> c.toml -> a.toml
-      help: a spec cannot inherit from itself; take out one of these lines
+      help: a file cannot inherit from itself; take out one of these lines
     "#);
     insta::assert_snapshot!(said(space.load("self.toml")), @r#"
     error self.toml:1:11 <"self.toml"> `extends` goes round in a circle: self.toml -> self.toml
-      help: a spec cannot inherit from itself; take out one of these lines
+      help: a file cannot inherit from itself; take out one of these lines
     "#);
 }
 

@@ -266,9 +266,9 @@ fn number_that_is_not_finite() {
     let said = a(&[("", "[objective]\nfailure_value = nan\n[selection]\nmin_coverage = inf\n")]);
     insta::assert_snapshot!(said, @r#"
     error 35:17 <nan> `nan` is not a finite number
-      help: every number in a spec is finite; leave the key out, or use its word for "off"
+      help: every number here is finite; leave the key out, or use its word for "off"
     error 37:16 <inf> `inf` is not a finite number
-      help: every number in a spec is finite; leave the key out, or use its word for "off"
+      help: every number here is finite; leave the key out, or use its word for "off"
     "#);
 }
 

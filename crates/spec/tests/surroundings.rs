@@ -45,7 +45,7 @@ read_only = ["tests/**", "", "../x", "/y", "a[", "!z"]"#,
       help: write a path from the root of the folder; "." is the root
     error 7:38 <"/y"> `/y` is an absolute path
       help: write it relative to this file: an absolute path means something else on every machine
-    error 7:44 <"a["> `a[` is not a pattern: unclosed character class; missing ']'
+    error 7:44 <"a["> `a[` is not a pattern: a `[` without a `]`; `\[` is the character itself
       help: `*` is anything within a name, `**` any folders, `[ab]` one of these
     error 7:50 <"!z"> `!z` would take something out of the others
       help: patterns only add; name what is meant itself
@@ -132,8 +132,14 @@ snapshot = "2026-02-30"
     error 35:36 <"gcc=latest"> `gcc=latest` is not a Debian package
       help: write `name` or `name=version`, in small letters
     error 36:12 <"2026-02-30"> `2026-02-30` is not a day
-      help: write year, month and day: "2026-01-31"
+      help: write year, month and day: "2026-01-31"; or "off" for what the image's own sources have
     "#);
+}
+
+#[test]
+fn packages_of_the_images_own_sources() {
+    let said = a(&[("", "[packages]\nmain = [\"git\"]\nsnapshot = \"off\"\n")]);
+    insta::assert_snapshot!(said, @"fine");
 }
 
 #[test]
@@ -231,7 +237,7 @@ id = """#,
 fn row_patterns() {
     let said = a(&[(r#"labels = ["answer"]"#, r#"rows = ["{a"]"#)]);
     insta::assert_snapshot!(said, @r#"
-    error 18:9 <"{a"> `{a` is not a pattern: unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)
+    error 18:9 <"{a"> `{a` is not a pattern: a `{` without a `}`; `\{` is the character itself
       help: `*` is anything within a name, `**` any folders, `[ab]` one of these
     "#);
 }

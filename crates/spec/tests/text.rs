@@ -298,7 +298,7 @@ fn nested_too_deep() {
     }
     insta::assert_snapshot!(said(load_text(format!("x = {}", "[".repeat(99)))), @"
     error 1:37 <[> tables and lists lie too deep in each other
-      help: a spec needs no more than 32 levels
+      help: nobody needs more than 32 levels
     ");
 }
 

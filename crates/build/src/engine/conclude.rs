@@ -1,5 +1,6 @@
 //! What is remembered of a build, and what is removed at its end: the lock, the state, outputs without a spec.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::{Build, Intent, set_digest};
 use crate::digest::Digest;
 use crate::error::{BuildError, Result};
 use crate::gc;
-use crate::lock::Lock;
+use crate::lock::{Lock, LockText};
 use crate::observe::Boundary;
 use crate::publish::Publisher;
 use crate::report::{Report, Status, TaskReport};
@@ -36,7 +37,7 @@ impl Build<'_> {
         let is_still = |plan: &SpecPlan| {
             !plan.loaded
                 && plan.failure.is_none()
-                && state.specs.get(&plan.path).is_some_and(|known| {
+                && state.specs.get(plan.path.as_str()).is_some_and(|known| {
                     plan.record.as_ref().is_some_and(|record| Arc::ptr_eq(known, record))
                 })
         };
@@ -62,12 +63,14 @@ impl Build<'_> {
     }
 
     /// Takes over what is still true, so that only what changed has to be said again.
-    pub(super) fn remember(state: &State, plans: &[SpecPlan], shared: &Shared, next: &mut State) {
+    pub(super) fn remember(state: &State, plans: &[SpecPlan], shared: &Shared) -> State {
+        let mut next = State::default();
+        next.lock = state.lock;
         // A task that fails now, or that nobody asked for, keeps what was remembered of its last good output; so does one
         // that no spec describes any more, until its output is removed.
         next.tasks.clone_from(&state.tasks);
         let records =
-            plans.iter().filter_map(|plan| Some((plan.path.clone(), Arc::clone(plan.record.as_ref()?))));
+            plans.iter().filter_map(|plan| Some((plan.path.to_string(), Arc::clone(plan.record.as_ref()?))));
         next.specs.extend(records);
         next.baselines.clone_from(&state.baselines);
         next.baselines.extend(
@@ -84,6 +87,7 @@ impl Build<'_> {
             .next()
             .map(|((), node)| NodeRecord { group: Arc::clone(&node.group), key: node.key.clone() })
             .or_else(|| state.binary.clone());
+        next
     }
 
     /// Removes the outputs of tasks that no spec describes any more; only when every spec could be read.
@@ -131,7 +135,7 @@ impl Build<'_> {
             self.observer.boundary(Boundary::Locked);
         }
         next.forget_unused_nodes();
-        if let Err(error) = next.save(&self.workspace.state_file()) {
+        if let Err(error) = next.save(state, &self.workspace.state_file()) {
             report.errors.push(error);
         }
         self.observer.boundary(Boundary::Saved);
@@ -144,27 +148,24 @@ impl Build<'_> {
     }
 
     /// The lock after the build: what was built as it is now, everything else that specs describe as it was.
-    fn new_lock(&self, next: &State, plans: &[SpecPlan]) -> Result<Lock> {
+    fn new_lock(&self, next: &State, plans: &[SpecPlan]) -> Result<LockText> {
         let plain = plain_set();
-        let mut lock = Lock::default();
-        let mut others = Vec::new();
+        let mut lines: BTreeMap<&str, Cow<'_, str>> = BTreeMap::new();
+        let mut others = BTreeSet::new();
         for name in next.specs.values().flat_map(|spec| &spec.tasks) {
             match next.tasks.get(name).filter(|task| task.set == plain).and_then(|task| task.lock()) {
-                Some(entry) => drop(lock.tasks.insert(name.clone(), entry)),
-                None => others.push(name),
+                Some(task) => drop(lines.insert(name, Cow::Borrowed(task))),
+                None => drop(others.insert(name)),
             }
         }
         let unread = plans.iter().any(|plan| plan.record.is_none());
         // Reading the old lock takes longer than writing the new one, and is only needed for what is not known better.
-        if unread || !others.is_empty() {
-            let old = self.old_lock()?;
-            // A spec that cannot be read may still describe what the lock says of it.
-            let kept = old.tasks.into_iter().filter(|(name, _)| unread || others.contains(&name));
-            for (name, entry) in kept {
-                lock.tasks.entry(name).or_insert(entry);
-            }
+        let old = if unread || !others.is_empty() { self.old_lock()? } else { Lock::default() };
+        // A spec that cannot be read may still describe what the lock says of it.
+        for (name, entry) in old.tasks.iter().filter(|(name, _)| unread || others.contains(name)) {
+            lines.entry(name).or_insert_with(|| Cow::Owned(entry.lines(name)));
         }
-        Ok(lock)
+        Ok(LockText::new(lines.values().map(Cow::as_ref)))
     }
 }
 

@@ -162,8 +162,7 @@ impl Build<'_> {
             report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
             return Ok(report);
         }
-        let mut next = State { lock: state.lock, ..State::default() };
-        Self::remember(&state, &plans, &shared, &mut next);
+        let mut next = Self::remember(&state, &plans, &shared);
         let mut changed = plans.iter().any(|plan| plan.loaded);
         let now = SystemTime::now();
         for done in done {

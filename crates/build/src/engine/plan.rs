@@ -69,7 +69,7 @@ impl Build<'_> {
             .into_par_iter()
             .filter(|path| fs::symlink_metadata(self.workspace.root.join(path)).is_ok())
             .collect();
-        paths.sort();
+        paths.sort_unstable_by(|left, right| left.as_str().cmp(right.as_str()));
         Ok(paths)
     }
 
@@ -93,7 +93,8 @@ impl Build<'_> {
             parameters: None,
             loaded: false,
         };
-        let known = state.specs.get(path).filter(|spec| spec.set == set && is_unchanged(&spec.group));
+        let known =
+            state.specs.get(path.as_str()).filter(|spec| spec.set == set && is_unchanged(&spec.group));
         if let Some(spec) = known {
             let is_fresh = |name: &String| {
                 !self.options.force
@@ -102,7 +103,7 @@ impl Build<'_> {
                             && task.groups.iter().all(is_unchanged)
                             && self.is_whole(task, name, store)
                             // A task that the lock does not describe is looked into, which says what differs.
-                            && (!self.is_held_to_lock() || lock.tasks.get(name) == task.lock().as_ref())
+                            && (!self.is_held_to_lock() || task.lock().is_some_and(|lines| lock.says(name, lines)))
                     })
             };
             let (wanted, skipped): (Vec<_>, Vec<_>) =
@@ -161,7 +162,7 @@ impl Build<'_> {
             }
             Err(diagnostics) => {
                 // A build of some tasks is not concerned with a spec that was never known to hold any of them.
-                let known = state.specs.get(path).map_or(&[][..], |spec| &spec.tasks);
+                let known = state.specs.get(path.as_str()).map_or(&[][..], |spec| &spec.tasks);
                 let concerned = self.options.names.is_empty()
                     || self.is_wanted("", path)
                     || known.iter().any(|name| self.options.names.contains(name));

@@ -13,7 +13,7 @@ use crate::lock::{Lock, LockEntry};
 use crate::observe::Boundary;
 use crate::publish::Publisher;
 use crate::report::{Failure, Status, TaskReport};
-use crate::state::Built;
+use crate::state::{Built, Section};
 use crate::steps::{Context, assemble, listing};
 
 /// A task that has to be looked into.
@@ -83,17 +83,18 @@ impl Build<'_> {
             }
             report.damage.is_empty()
         });
-        let built = |outputs, key, lock| {
-            Some(Built { set: open.set, groups: ingredients.groups.clone(), outputs, key, lock })
+        let built = |outputs, lock| {
+            let (groups, key) = (ingredients.groups.clone(), Section::new(&key));
+            Some(Built { set: open.set, groups, outputs, key, lock })
         };
         if let Some(outputs) = &old_outputs
-            && let Some(entry) = old.and_then(|old| old.lock())
+            && let Some(lines) = old.and_then(|old| old.lock())
             && whole
             && old_key.as_ref() == Some(&key)
             && !self.options.force
-            && (!self.is_held_to_lock() || lock.tasks.get(&spec.name) == Some(&entry))
+            && (!self.is_held_to_lock() || lock.says(&spec.name, lines))
         {
-            return Ok(built(outputs.looked_at_again(&folder)?, key, entry));
+            return Ok(built(outputs.looked_at_again(&folder)?, lines.to_owned()));
         }
         if self.options.intent == Intent::Look {
             report.status = Status::Stale;
@@ -120,7 +121,7 @@ impl Build<'_> {
             publisher.publish(&spec.name, staged)?
         };
         self.observer.boundary(Boundary::Published);
-        Ok(built(outputs, key, entry))
+        Ok(built(outputs, entry.lines(&spec.name)))
     }
 }
 

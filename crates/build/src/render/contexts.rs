@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use taskwright_spec::model::{Access, Direction, InnerDocker, Mode, Policy, Spec, TaskSource, Verifier};
+use taskwright_spec::model::{Access, Direction, HarborRun, Mode, Policy, Spec, TaskSource, Verifier};
 
 use crate::steps::git_identity::{COMMIT_EMAIL, COMMIT_MESSAGE, COMMIT_NAME, COMMIT_TIME};
 use crate::steps::serve;
@@ -40,6 +40,10 @@ pub struct InstructionContext<'a> {
     multifidelity: bool,
     exhaust_budget: bool,
     inner_docker: bool,
+    sandboxed: bool,
+    memory: u64,
+    processes: u64,
+    seconds: u64,
 }
 
 /// A row of the instruction's table of splits.
@@ -102,11 +106,11 @@ pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
     ComposeContext {
         prebuilt: spec.task.environment.docker_image.is_some(),
         environment: spec.agent_env.iter().map(|(name, value)| Variable { name, value }).collect(),
-        has_environment: !secrets.is_empty(),
+        has_environment: !secrets.is_empty() || spec.uses_host_docker(),
         secrets,
         shared_verifier: spec.verifier == Verifier::Shared,
         has_network: spec.mode == Mode::B,
-        host_docker: uses_host_docker(spec),
+        host_docker: spec.uses_host_docker(),
     }
 }
 
@@ -147,8 +151,11 @@ pub struct SidecarContext<'a> {
     image: &'a str,
     has_packages: bool,
     snapshot: String,
-    packages: &'a [String],
+    packages: Vec<&'a str>,
     folders: &'static [&'static str],
+    has_harbor: bool,
+    harbor: String,
+    python: &'a str,
 }
 
 /// What the sidecar's Dockerfile is told about a spec.
@@ -158,11 +165,16 @@ pub fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
         Mode::B => "ghcr.io/astral-sh/uv:python3.13-trixie",
     };
     let local = matches!(spec.harbor.as_ref().map(|harbor| &harbor.source), Some(TaskSource::Local(_)));
+    let mut packages: Vec<&str> = spec.packages.sidecar.iter().map(String::as_str).collect();
+    packages.extend(spec.implied_packages());
     SidecarContext {
         image: if spec.images.sidecar == "default" { standard } else { &spec.images.sidecar },
-        has_packages: !spec.packages.sidecar.is_empty(),
+        has_packages: !packages.is_empty(),
         snapshot: snapshot(spec),
-        packages: &spec.packages.sidecar,
+        packages,
+        has_harbor: spec.harbor.is_some(),
+        harbor: spec.harbor.as_ref().map_or_else(String::new, HarborRun::requirement),
+        python: spec.harbor.as_ref().map_or("", |harbor| &harbor.python),
         folders: match spec.mode {
             Mode::A => &["scorer", "dataset"],
             Mode::B if local => &["inner-tasks"],
@@ -171,9 +183,12 @@ pub fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
     }
 }
 
-/// The snapshot's day as its address has it.
+/// The snapshot's day as its address has it; empty if packages come from the image's own sources.
 fn snapshot(spec: &Spec) -> String {
-    spec.packages.snapshot.as_deref().unwrap_or_default().replace('-', "")
+    match spec.packages.snapshot.as_deref() {
+        Some("off") | None => String::new(),
+        Some(day) => day.replace('-', ""),
+    }
 }
 
 /// What the instruction is told about a spec: its statement, the paths that must stay as they are beyond those that the
@@ -224,15 +239,15 @@ pub fn instruction_context<'a>(
         targets: spec.targets.iter().map(|target| target.split.as_str()).collect(),
         multifidelity: spec.instruction.multifidelity,
         exhaust_budget: spec.instruction.exhaust_budget,
-        inner_docker: uses_host_docker(spec),
+        inner_docker: spec.uses_host_docker(),
+        sandboxed: spec.mode == Mode::A,
+        memory: spec.limits.memory_mb,
+        processes: spec.limits.processes,
+        seconds: spec.limits.sample_timeout_sec,
     }
 }
 
 /// The splits whose samples are put into the optimizer's container.
 pub fn exposed(spec: &Spec) -> impl Iterator<Item = &str> {
     spec.splits.iter().filter(|(_, split)| split.expose).map(|(name, _)| name.as_str())
-}
-
-fn uses_host_docker(spec: &Spec) -> bool {
-    spec.harbor.as_ref().is_some_and(|harbor| harbor.inner_docker == InnerDocker::HostSocket)
 }

@@ -6,11 +6,11 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use taskwright_spec::model::{Dataset, Samples, Spec};
+use taskwright_spec::pattern::Pattern;
 
 use super::{Context, listing};
 use crate::digest::Digest;
@@ -110,9 +110,12 @@ fn row_files(dataset: &Dataset, tree: &Tree) -> Result<Vec<String>> {
     if tree.len() == 1 && tree.get(path.file_name().unwrap_or_default()).is_some() {
         return Ok(tree.iter().map(|(name, _)| name.to_owned()).collect());
     }
-    let patterns = globs(&dataset.rows).map_err(|error| error.at(&["dataset", "rows"]))?;
-    let rows: Vec<_> =
-        tree.iter().map(|(name, _)| name.to_owned()).filter(|name| patterns.is_match(name)).collect();
+    let patterns = read_patterns(&dataset.rows).map_err(|error| error.at(&["dataset", "rows"]))?;
+    let rows: Vec<_> = tree
+        .iter()
+        .map(|(name, _)| name.to_owned())
+        .filter(|name| patterns.iter().any(|pattern| pattern.matches(name)))
+        .collect();
     if rows.is_empty() {
         return Err(BuildError::new(format!("no file of `{path}` matches {}", dataset.rows.join(", ")))
             .hint("put JSON lines into it, or name the files that hold rows in `dataset.rows`")
@@ -121,16 +124,11 @@ fn row_files(dataset: &Dataset, tree: &Tree) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// Compiles patterns in which `*` does not cross a `/`.
-pub fn globs(patterns: &[String]) -> Result<GlobSet> {
-    let bad = |error: globset::Error| {
-        BuildError::new(format!("`{}` is not a pattern: {}", error.glob().unwrap_or(""), error.kind()))
+fn read_patterns(texts: &[String]) -> Result<Vec<Pattern>> {
+    let read = |text: &String| {
+        Pattern::new(text).map_err(|problem| BuildError::new(format!("`{text}` is not a pattern: {problem}")))
     };
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(GlobBuilder::new(pattern).literal_separator(true).build().map_err(bad)?);
-    }
-    set.build().map_err(bad)
+    texts.iter().map(read).collect()
 }
 
 fn read_rows(

@@ -13,4 +13,5 @@ mod outputs;
 mod rendered;
 mod reproducible;
 mod signal;
+mod state;
 mod support;

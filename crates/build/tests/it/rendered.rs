@@ -340,3 +340,13 @@ fn packages_are_words_of_a_shell() {
     assert!(words.ends_with("gcc\npython3=3.13.5-1+b1\nlibc6=1:2.41~rc1\n"), "{words}");
     assert!(script.contains("20260131T000000Z"), "{script}");
 }
+
+#[test]
+fn packages_of_the_images_own_sources_leave_the_sources_alone() {
+    let space = TestSpace::with(&["alpha"]);
+    space.edit(SPEC, "[baseline]", "[packages]\nmain = [\"gcc\"]\nsnapshot = \"off\"\n\n[baseline]");
+    built(&space);
+    let dockerfile = fs::read_to_string(space.out("alpha/environment/Dockerfile")).unwrap();
+    assert!(dockerfile.contains("apt-get install --yes --no-install-recommends gcc"), "{dockerfile}");
+    assert!(!dockerfile.contains("sources.list") && !dockerfile.contains("snapshot"), "{dockerfile}");
+}

@@ -1,10 +1,9 @@
 //! The baseline: its revision, what a candidate must leave alone, and what is laid over it.
 
-use globset::Glob;
-
 use super::Context;
 use crate::model::BaselineSource;
 use crate::paths;
+use crate::pattern::Pattern;
 
 pub fn check(context: &mut Context<'_>) {
     let baseline = &context.spec.baseline;
@@ -60,10 +59,10 @@ pub fn pattern_problem(pattern: &str) -> Option<(String, String)> {
     if let Err((message, hint)) = paths::inside(pattern, "the folder") {
         return Some((message, hint));
     }
-    match Glob::new(pattern) {
+    match Pattern::new(pattern) {
         Ok(_) => None,
         Err(problem) => Some((
-            format!("`{pattern}` is not a pattern: {}", problem.kind()),
+            format!("`{pattern}` is not a pattern: {problem}"),
             "`*` is anything within a name, `**` any folders, `[ab]` one of these".to_owned(),
         )),
     }

@@ -1,7 +1,7 @@
 //! The way to a language model: that every model named is one that may be asked for, and the reports to W&B.
 
 use super::{Context, is_env_name};
-use crate::model::{Gateway, GatewayScope};
+use crate::model::{Gateway, GatewayScope, Mode, WandbMode};
 use crate::shape::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
@@ -14,18 +14,34 @@ pub fn check(context: &mut Context<'_>) {
                 "name the project, or leave `[wandb]` out",
             );
         }
-        context.warning(
-            &["wandb"],
-            "`[wandb]` is declared and passed on; this version does not report there itself",
-            "the evidence holds everything that would be reported",
-        );
+        match (spec.mode, wandb.mode) {
+            (_, WandbMode::Disabled) => {}
+            (Mode::A, _) => context.error(
+                &["wandb"],
+                "`[wandb]` asks for reports, and the eval sidecar of Mode A makes none",
+                "write `mode = \"disabled\"` in it, or leave it out: the evidence holds everything that would be reported",
+            ),
+            (Mode::B, _) => context.warning(
+                &["wandb"],
+                "`[wandb]` is declared and passed on; this version does not report there itself",
+                "the evidence holds everything that would be reported",
+            ),
+        }
     }
     let Some(gateway) = &spec.gateway else { return };
-    context.warning(
-        &["gateway"],
-        "`[gateway]` is declared and passed on; this version runs no gateway itself",
-        "requests are neither metered nor refused until one is put in front of the upstream",
-    );
+    match spec.mode {
+        // Believed, it would be worse than nothing: candidates would have a network, and nobody would count or refuse.
+        Mode::A => context.error(
+            &["gateway"],
+            "`[gateway]` asks for a metered way to a language model, and the eval sidecar of Mode A has none",
+            "leave it out: candidates of Mode A run without a network",
+        ),
+        Mode::B => context.warning(
+            &["gateway"],
+            "`[gateway]` is declared and passed on; this version runs no gateway itself",
+            "requests are neither metered nor refused until one is put in front of the upstream",
+        ),
+    }
     for (key, name) in [
         ("upstream_api_key_env", &gateway.upstream_api_key_env),
         ("upstream_base_url_env", &gateway.upstream_base_url_env),

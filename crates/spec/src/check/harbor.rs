@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use taskwright_harbor::HARBOR_VERSION;
 
 use super::{Context, args, at_least_one};
-use crate::model::{HarborRun, InnerDocker, RegistryTasks, RunAs, TaskSource};
+use crate::model::{HarborRun, InnerDocker, RunAs, TaskSource};
 use crate::shape::nearest;
 
 /// The environments that Harbor 0.26 knows by name.
@@ -53,7 +53,8 @@ const ENVIRONMENTS: [&str; 38] = [
 pub fn check(context: &mut Context<'_>) {
     let Some(harbor) = &context.spec.harbor else { return };
     if let TaskSource::Registry(registry) = &harbor.source {
-        source(context, registry);
+        let (version, digest) = (registry.version.as_deref(), registry.digest.as_deref());
+        self::registry(context, &["harbor", "source"], &registry.registry, version, digest);
     }
     candidate(context, harbor);
     environment(context, harbor);
@@ -61,7 +62,7 @@ pub fn check(context: &mut Context<'_>) {
     for (table, arguments) in
         [("agent_args", &harbor.agent_args), ("environment_args", &harbor.environment_args)]
     {
-        keyword_arguments(context, table, arguments);
+        keyword_arguments(context, &["harbor", table], arguments);
     }
     args::check(context, harbor);
     if harbor.reward_key.trim().is_empty() {
@@ -80,9 +81,15 @@ pub fn check(context: &mut Context<'_>) {
     }
 }
 
-fn source(context: &mut Context<'_>, registry: &RegistryTasks) {
-    let name = registry.registry.as_str();
-    let path = ["harbor", "source", "registry"];
+/// Reports what is wrong with a registry's tasks, which are written in the table at `table`.
+pub fn registry<T>(
+    context: &mut Context<'_, T>,
+    table: &[&str],
+    name: &str,
+    version: Option<&str>,
+    digest: Option<&str>,
+) {
+    let path = [table, &["registry"]].concat();
     let folder = context.sources.get(context.tree.place(&path).file).folder();
     let there = !name.is_empty() && context.root.join(folder).join(name).exists();
     let like_path = name.starts_with(['.', '/', '~'])
@@ -94,7 +101,7 @@ fn source(context: &mut Context<'_>, registry: &RegistryTasks) {
         context.error(
             &path,
             format!("`{}` looks like a path{exists}", name.escape_debug()),
-            "tasks on this machine are written `source = { path = \"...\" }`",
+            "tasks on this machine are named by `path = \"...\"`",
         );
         return;
     }
@@ -103,7 +110,7 @@ fn source(context: &mut Context<'_>, registry: &RegistryTasks) {
         context.error(
             &path,
             format!("`{}` holds a pin", name.escape_debug()),
-            format!("write `source = {{ registry = \"{bare}\", {key} = \"{pin}\" }}`"),
+            format!("write `registry = \"{bare}\"` and `{key} = \"{pin}\"`"),
         );
         return;
     }
@@ -118,22 +125,22 @@ fn source(context: &mut Context<'_>, registry: &RegistryTasks) {
             "write `name`, or `organization/name`",
         );
     }
-    match (&registry.version, &registry.digest) {
+    match (version, digest) {
         (None, None) => context.error(
-            &["harbor", "source"],
+            table,
             "the dataset is not pinned",
-            "add `version = \"...\"` or `digest = \"sha256:...\"`, so that the same spec means the same tasks next year",
+            "add `version = \"...\"` or `digest = \"sha256:...\"`, so that the same file means the same tasks next year",
         ),
         (Some(version), _) if version.trim().is_empty() || version.contains(char::is_whitespace) => {
-            context.error(&["harbor", "source", "version"], "this is not a version", "for example \"1.0\"");
+            context.error(&[table, &["version"]].concat(), "this is not a version", "for example \"1.0\"");
         }
         _ => {}
     }
-    if let Some(digest) = &registry.digest {
+    if let Some(digest) = digest {
         let hex = digest.strip_prefix("sha256:").unwrap_or_default();
         if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)) {
             context.error(
-                &["harbor", "source", "digest"],
+                &[table, &["digest"]].concat(),
                 format!("`{}` is not a digest", digest.escape_debug()),
                 "write `sha256:` and 64 hexadecimal digits in small letters",
             );
@@ -141,28 +148,27 @@ fn source(context: &mut Context<'_>, registry: &RegistryTasks) {
     }
 }
 
-fn candidate(context: &mut Context<'_>, harbor: &HarborRun) {
+/// Reports a text that is not `package.module:Class`.
+pub fn class_name<T>(context: &mut Context<'_, T>, path: &[&str], name: &str, whose: &str) {
     let identifier = |part: &str| {
         part.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && part.chars().all(|c| c.is_alphanumeric() || c == '_')
     };
-    let good = harbor
-        .agent
+    if name
         .split_once(':')
-        .is_some_and(|(module, class)| module.split('.').all(identifier) && identifier(class));
-    if !good {
-        let hint = match harbor.agent.rsplit_once('.') {
-            Some((module, class)) if !harbor.agent.contains(':') => {
-                format!("did you mean `{module}:{class}`?")
-            }
-            _ => "write `package.module:Class`; the class is the candidate's own".to_owned(),
-        };
-        context.error(
-            &["harbor", "agent"],
-            format!("`{}` does not name a class", harbor.agent.escape_debug()),
-            hint,
-        );
+        .is_some_and(|(module, class)| module.split('.').all(identifier) && identifier(class))
+    {
+        return;
     }
+    let hint = match name.rsplit_once('.') {
+        Some((module, class)) if !name.contains(':') => format!("did you mean `{module}:{class}`?"),
+        _ => format!("write `package.module:Class`; {whose}"),
+    };
+    context.error(path, format!("`{}` does not name a class", name.escape_debug()), hint);
+}
+
+fn candidate(context: &mut Context<'_>, harbor: &HarborRun) {
+    class_name(context, &["harbor", "agent"], &harbor.agent, "the class is the candidate's own");
     let numbers: Vec<&str> = harbor.version.split('.').collect();
     if numbers.len() != 3 || !numbers.iter().all(|number| is_number(number)) {
         context.error(
@@ -215,21 +221,26 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Reports a name that is neither an environment of Harbor's nor a class.
+pub fn environment_name<T>(context: &mut Context<'_, T>, path: &[&str], name: &str) {
+    if ENVIRONMENTS.contains(&name) || name.contains(':') {
+        return;
+    }
+    let hint = match nearest(name, ENVIRONMENTS) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "for example \"docker\" or \"modal\"; one of your own is written `package.module:Class`"
+            .to_owned(),
+    };
+    context.error(
+        path,
+        format!("Harbor {HARBOR_VERSION} knows no environment `{}`", name.escape_debug()),
+        hint,
+    );
+}
+
 fn environment(context: &mut Context<'_>, harbor: &HarborRun) {
     let name = harbor.environment.as_str();
-    let custom = name.contains(':');
-    if !ENVIRONMENTS.contains(&name) && !custom {
-        let hint = match nearest(name, ENVIRONMENTS) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "for example \"docker\" or \"modal\"; one of your own is written `package.module:Class`"
-                .to_owned(),
-        };
-        context.error(
-            &["harbor", "environment"],
-            format!("Harbor {HARBOR_VERSION} knows no environment `{}`", name.escape_debug()),
-            hint,
-        );
-    }
+    environment_name(context, &["harbor", "environment"], name);
     match harbor.inner_docker {
         InnerDocker::HostSocket if name != "docker" => context.error(
             &["harbor", "inner_docker"],
@@ -297,38 +308,55 @@ fn retries(context: &mut Context<'_>, harbor: &HarborRun) {
             context.error(&["harbor", key], format!("`{key}` must be greater than 0"), "1 changes nothing");
         }
     }
-    for (key, names) in [("retry_include", &harbor.retry_include), ("retry_exclude", &harbor.retry_exclude)] {
+    exceptions(
+        context,
+        (&["harbor", "retry_include"], &harbor.retry_include),
+        (&["harbor", "retry_exclude"], &harbor.retry_exclude),
+    );
+}
+
+/// Reports what is wrong with the exceptions that are tried again and those that are not, each list with its place.
+pub fn exceptions<T>(
+    context: &mut Context<'_, T>,
+    include: (&[&str], &[String]),
+    exclude: (&[&str], &[String]),
+) {
+    for (path, names) in [include, exclude] {
         for (index, name) in names.iter().enumerate() {
             let identifier = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
             if !identifier || name.starts_with(|c: char| c.is_ascii_digit()) {
                 context.error(
-                    &["harbor", key, &index.to_string()],
+                    &[path, &[index.to_string().as_str()]].concat(),
                     format!("`{}` cannot be the type of an exception", name.escape_debug()),
                     "write the class's bare name, for example \"AgentTimeoutError\"",
                 );
             }
         }
-        super::refuse_doubles(context, &["harbor", key], names, "exception");
+        super::refuse_doubles(context, path, names, "exception");
     }
-    for (index, name) in harbor.retry_exclude.iter().enumerate() {
-        if let Some(first) = harbor.retry_include.iter().position(|included| included == name) {
+    for (index, name) in exclude.1.iter().enumerate() {
+        if let Some(first) = include.1.iter().position(|included| included == name) {
             context.error_with(
-                &["harbor", "retry_exclude", &index.to_string()],
+                &[exclude.0, &[index.to_string().as_str()]].concat(),
                 format!("`{name}` is tried again and is not"),
                 "take it out of one of the two",
-                (&["harbor", "retry_include", &first.to_string()], "included here"),
+                (&[include.0, &[first.to_string().as_str()]].concat(), "included here"),
             );
         }
     }
 }
 
-/// Arguments that reach Harbor as `key=value`, where the value is read as JSON.
-fn keyword_arguments(context: &mut Context<'_>, table: &str, arguments: &BTreeMap<String, toml::Value>) {
+/// Names of arguments that reach a class of Harbor's by keyword.
+pub fn keyword_arguments<T>(
+    context: &mut Context<'_, T>,
+    table: &[&str],
+    arguments: &BTreeMap<String, serde_json::Value>,
+) {
     for key in arguments.keys() {
         let identifier = key.chars().all(|c| c.is_alphanumeric() || c == '_');
         if key.is_empty() || !identifier || key.starts_with(|c: char| c.is_ascii_digit()) {
             context.error_at_key(
-                &["harbor", table, key],
+                &[table, &[key.as_str()]].concat(),
                 format!("`{}` cannot be the name of an argument", key.escape_debug()),
                 "use letters, digits and `_`, and no digit first",
             );

@@ -57,17 +57,27 @@ fn packages(context: &mut Context<'_>) {
             }
         }
     }
-    match &packages.snapshot {
-        None if packages.main.is_empty() && packages.sidecar.is_empty() => {}
+    match packages.snapshot.as_deref() {
+        None if packages.main.is_empty() && packages.sidecar.is_empty() => {
+            if !context.spec.implied_packages().is_empty() {
+                context.error(
+                    &["harbor", "inner_docker"],
+                    "the eval sidecar needs Docker's client, and nothing says of which day",
+                    "add `packages = { snapshot = \"YYYY-MM-DD\" }`, or name an image in `images.sidecar` that has \
+                     `docker` and `docker compose`",
+                );
+            }
+        }
         None => context.error(
             &["packages"],
             "packages without a day to take them from",
             "add `snapshot = \"YYYY-MM-DD\"`, so that the same spec gives the same image next year",
         ),
+        Some("off") => {}
         Some(day) if !is_day(day) => context.error(
             &["packages", "snapshot"],
             format!("`{}` is not a day", day.escape_debug()),
-            "write year, month and day: \"2026-01-31\"",
+            "write year, month and day: \"2026-01-31\"; or \"off\" for what the image's own sources have",
         ),
         Some(_) => {}
     }

@@ -12,6 +12,7 @@ pub fn check(context: &mut Context<'_>) {
         ("concurrency", limits.concurrency, "1 runs the samples one after the other"),
         ("infrastructure_max_attempts", limits.infrastructure_max_attempts, "1 tries each sample once"),
         ("candidate_mb", limits.candidate_mb, "it is a number of mebibytes"),
+        ("state_mb", limits.state_mb, "it is a number of mebibytes"),
     ];
     for (key, value, why) in counts {
         at_least_one(context, &["limits", key], value, why);
@@ -26,6 +27,17 @@ pub fn check(context: &mut Context<'_>) {
         for (key, value, why) in counts {
             at_least_one(context, &["limits", key], value, why);
         }
+    }
+    if limits.candidate_mb > limits.state_mb && limits.state_mb > 0 {
+        let key = if context.is_written(&["limits", "candidate_mb"]) { "candidate_mb" } else { "state_mb" };
+        context.error(
+            &["limits", key],
+            format!(
+                "one candidate may have {} MiB, but all of them together only {} MiB",
+                limits.candidate_mb, limits.state_mb
+            ),
+            "raise `state_mb`, or lower `candidate_mb`",
+        );
     }
     share(context, &["limits", "error_rate_threshold"], limits.error_rate_threshold);
     if limits.sample_timeout_sec > limits.evaluation_timeout_sec && limits.evaluation_timeout_sec > 0 {

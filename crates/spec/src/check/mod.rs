@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 
+pub use harbor::{class_name, environment_name, exceptions, keyword_arguments, registry};
 pub use templates::TEMPLATES;
 pub use time::{
     FinalizeWork, TimeProblem, evaluation_problem, finalize_problem, finalize_seconds, finalize_work,
@@ -29,12 +30,12 @@ use crate::diagnostic::Diagnostic;
 use crate::model::Spec;
 use crate::tree::{Node, Sources};
 
-/// One spec under examination, and what was found so far.
-pub(crate) struct Context<'a> {
+/// One file under examination, a spec if nothing else is said, and what was found so far.
+pub struct Context<'a, T = Spec> {
     /// The workspace root.
     root: &'a Utf8Path,
-    /// What the spec says, defaults included.
-    spec: &'a Spec,
+    /// What the file says, defaults included.
+    spec: &'a T,
     /// What is written, and where.
     tree: &'a Node,
     sources: &'a Sources,
@@ -43,10 +44,10 @@ pub(crate) struct Context<'a> {
     found: Vec<Diagnostic>,
 }
 
-impl<'a> Context<'a> {
+impl<'a, T> Context<'a, T> {
     pub(crate) fn new(
         root: &'a Utf8Path,
-        spec: &'a Spec,
+        spec: &'a T,
         tree: &'a Node,
         sources: &'a Sources,
         doubtful: &'a BTreeSet<String>,
@@ -58,8 +59,18 @@ impl<'a> Context<'a> {
         self.found
     }
 
+    /// The workspace root.
+    pub fn root(&self) -> &'a Utf8Path {
+        self.root
+    }
+
+    /// What the file says, defaults included.
+    pub fn value(&self) -> &'a T {
+        self.spec
+    }
+
     /// Whether the field at `path` is written, rather than left to its default.
-    fn is_written(&self, path: &[&str]) -> bool {
+    pub fn is_written(&self, path: &[&str]) -> bool {
         self.tree.at(path).is_some()
     }
 
@@ -68,24 +79,26 @@ impl<'a> Context<'a> {
         !self.doubtful.contains(section)
     }
 
-    fn error(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+    /// An error at the value at `path`.
+    pub fn error(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
         let label = self.sources.label(self.tree.place(path));
         self.add(&[path], Diagnostic::error(label, message).with_hint(hint));
     }
 
-    fn warning(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+    /// A warning at the value at `path`.
+    pub fn warning(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
         let label = self.sources.label(self.tree.place(path));
         self.add(&[path], Diagnostic::warning(label, message).with_hint(hint));
     }
 
     /// An error at the last key of `path` rather than at its value.
-    fn error_at_key(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
+    pub fn error_at_key(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
         let place = self.tree.key_place(path).unwrap_or_else(|| self.tree.place(path));
         self.add(&[path], Diagnostic::error(self.sources.label(place), message).with_hint(hint));
     }
 
     /// An error that a second place explains.
-    fn error_with(
+    pub fn error_with(
         &mut self,
         path: &[&str],
         message: impl Into<String>,
@@ -132,14 +145,14 @@ pub(crate) fn check(context: &mut Context<'_>) {
 }
 
 /// Whether a text is the name of an environment variable.
-fn is_env_name(name: &str) -> bool {
+pub fn is_env_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Reports a count that must be at least one.
-fn at_least_one(context: &mut Context<'_>, path: &[&str], count: u64, why: &str) {
+pub fn at_least_one<T>(context: &mut Context<'_, T>, path: &[&str], count: u64, why: &str) {
     if count == 0 {
         let name = path.last().copied().unwrap_or_default();
         context.error(path, format!("`{name}` must be at least 1"), why);
@@ -159,7 +172,7 @@ fn share(context: &mut Context<'_>, path: &[&str], value: f64) {
 }
 
 /// Reports the second of two equal entries in a list of texts.
-fn refuse_doubles(context: &mut Context<'_>, path: &[&str], items: &[String], what: &str) {
+pub fn refuse_doubles<T>(context: &mut Context<'_, T>, path: &[&str], items: &[String], what: &str) {
     let mut first = std::collections::BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
         if let Some(earlier) = first.insert(item.as_str(), index) {

@@ -36,6 +36,10 @@ pub fn finalize_work(spec: &Spec, target_samples: &[u64], selection_samples: u64
         let times = selection.rescore_top_k.saturating_mul(selection.rescore_attempts);
         parts.push((format!("rescoring the best {}", selection.rescore_top_k), selection_samples, times));
     }
+    if selection.baseline_floor && selection_samples > 0 {
+        let times = selection.rescore_attempts.max(1);
+        parts.push(("the baseline for comparison".to_owned(), selection_samples, times));
+    }
     FinalizeWork {
         parts,
         concurrency: spec.limits.concurrency.max(1),

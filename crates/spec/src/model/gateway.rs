@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "language")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
 
 /// The optimizer's and the candidates' metered way to a language model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Gateway {
     /// The environment variable that holds the upstream key. It counts as a secret.
@@ -42,7 +44,8 @@ impl Gateway {
 }
 
 /// What one user of the gateway may use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GatewayScope {
     /// The models it may ask for.
@@ -59,7 +62,8 @@ pub struct GatewayScope {
 }
 
 /// A Weights & Biases run that the evaluations are reported to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WandbRun {
     /// The project.
@@ -82,7 +86,8 @@ pub struct WandbRun {
 }
 
 /// Whether evaluations are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum WandbMode {
     /// As they happen.

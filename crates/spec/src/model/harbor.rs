@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "language")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Aggregate, SpecPath};
 
 /// Mode B: the nested `harbor run` that scores a candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HarborRun {
     /// Where the inner tasks come from: `{ path = "inner-tasks" }` or
@@ -33,8 +35,7 @@ pub struct HarborRun {
     pub environment: String,
     /// Arguments of that environment, as Harbor's `--ek`.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub environment_args: BTreeMap<String, toml::Value>,
+    pub environment_args: BTreeMap<String, serde_json::Value>,
     /// Whether Harbor builds the inner tasks' images even where they name a prebuilt one.
     #[serde(default)]
     pub force_build: bool,
@@ -88,8 +89,7 @@ pub struct HarborRun {
     pub verifier_timeout_multiplier: Option<f64>,
     /// Arguments of the agent's class, as Harbor's `--ak`.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
-    pub agent_args: BTreeMap<String, toml::Value>,
+    pub agent_args: BTreeMap<String, serde_json::Value>,
     /// Environment variables of the candidate's agent. A value that is `${NAME}` (written `$${NAME}`) is taken from the
     /// sidecar's environment, where `secrets` put it.
     #[serde(default)]
@@ -109,7 +109,8 @@ pub struct HarborRun {
 }
 
 /// Where the inner tasks come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum TaskSource {
     /// A folder of tasks, or one task, on this machine.
@@ -119,7 +120,8 @@ pub enum TaskSource {
 }
 
 /// A folder of tasks, or one task, on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LocalTasks {
     /// The folder. Only the tasks that a split names are built into the sidecar.
@@ -127,7 +129,8 @@ pub struct LocalTasks {
 }
 
 /// A dataset or a package of a registry, pinned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RegistryTasks {
     /// Its name: `name`, or `org/name` on the hub.
@@ -141,7 +144,8 @@ pub struct RegistryTasks {
 }
 
 /// What Docker the eval sidecar may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InnerDocker {
     /// None.
@@ -152,7 +156,8 @@ pub enum InnerDocker {
 }
 
 /// Whom the candidate's process runs as inside the sidecar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunAs {
     /// A user of its own, without access to held-out data.
@@ -163,6 +168,15 @@ pub enum RunAs {
 }
 
 impl HarborRun {
+    /// Harbor as Python's installers name it, `harbor[modal]==0.26.0`.
+    pub fn requirement(&self) -> String {
+        if self.extras.is_empty() {
+            format!("harbor=={}", self.version)
+        } else {
+            format!("harbor[{}]=={}", self.extras.join(","), self.version)
+        }
+    }
+
     fn default_version() -> String {
         taskwright_harbor::HARBOR_VERSION.to_owned()
     }

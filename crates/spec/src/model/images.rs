@@ -35,6 +35,7 @@ pub struct Packages {
     /// Packages of the eval sidecar, each `name` or `name=version`.
     pub sidecar: Vec<String>,
     /// The day, `YYYY-MM-DD`, of the Debian snapshot that packages come from. Needed as soon as a package is named, so
-    /// that the same spec gives the same image next year.
+    /// that the same spec gives the same image next year. `"off"` takes what the image's own sources have on the day
+    /// that it is built.
     pub snapshot: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! Timeouts and limits of evaluations.
 
+#[cfg(feature = "language")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -52,6 +53,7 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
+#[cfg(feature = "language")]
 impl JsonSchema for Limit {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Limit".into()
@@ -69,7 +71,8 @@ impl JsonSchema for Limit {
 }
 
 /// Timeouts and limits of evaluations.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Seconds that one evaluation may take.
@@ -89,19 +92,22 @@ pub struct Limits {
     /// Seconds to wait before it is tried again.
     pub infrastructure_retry_delay_sec: u64,
     /// Mode A: mebibytes of memory for one `run` process and its children.
-    #[schemars(extend("x-taskwright-mode" = "a"))]
+    #[cfg_attr(feature = "language", schemars(extend("x-taskwright-mode" = "a")))]
     pub memory_mb: u64,
     /// Mode A: processes and threads that one `run` may have at once.
-    #[schemars(extend("x-taskwright-mode" = "a"))]
+    #[cfg_attr(feature = "language", schemars(extend("x-taskwright-mode" = "a")))]
     pub processes: u64,
     /// Mode A: mebibytes that one file written by `run` may have.
-    #[schemars(extend("x-taskwright-mode" = "a"))]
+    #[cfg_attr(feature = "language", schemars(extend("x-taskwright-mode" = "a")))]
     pub file_size_mb: u64,
     /// Mode A: mebibytes of output that one `run` may print.
-    #[schemars(extend("x-taskwright-mode" = "a"))]
+    #[cfg_attr(feature = "language", schemars(extend("x-taskwright-mode" = "a")))]
     pub output_mb: u64,
     /// Mebibytes that a candidate's repository may add to the baseline.
     pub candidate_mb: u64,
+    /// Mebibytes that the eval sidecar may keep of all candidates and results together. When they are used up, nothing
+    /// more is uploaded or evaluated, and the final candidate is chosen from what is there.
+    pub state_mb: u64,
 }
 
 impl Default for Limits {
@@ -119,6 +125,7 @@ impl Default for Limits {
             file_size_mb: 256,
             output_mb: 16,
             candidate_mb: 256,
+            state_mb: 2048,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Splits: which samples they hold, and what the optimizer may learn of them.
 
+#[cfg(feature = "language")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, SpecPath};
 
 /// A named group of samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Split {
     /// Which samples it holds: `"all"`, a list of their ids (of directory names in Mode B), `{ file = "..." }` with a
@@ -34,7 +36,8 @@ impl Split {
 }
 
 /// Which samples a split or a target holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Samples {
     /// The word `all`, every sample of the source.
@@ -48,7 +51,8 @@ pub enum Samples {
 }
 
 /// The word that stands for every sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum EverySample {
     /// Every sample of the source.
@@ -56,7 +60,8 @@ pub enum EverySample {
 }
 
 /// A file that lists sample ids.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SampleFile {
     /// A JSON array of strings, or a text with one id a line.
@@ -64,9 +69,10 @@ pub struct SampleFile {
 }
 
 /// The rows whose field has a value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("x-taskwright-mode" = "a"))]
+#[cfg_attr(feature = "language", schemars(extend("x-taskwright-mode" = "a")))]
 pub struct SampleFilter {
     /// The field's name.
     pub field: String,
@@ -75,7 +81,8 @@ pub struct SampleFilter {
 }
 
 /// What the optimizer may learn of a split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Nothing: it is held out.
@@ -88,7 +95,8 @@ pub enum Access {
 }
 
 /// How much of a split the optimizer may evaluate.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
     /// The most evaluations, or `"unlimited"`.

@@ -1,12 +1,14 @@
 //! What is measured, which candidate counts, and what it is scored on.
 
+#[cfg(feature = "language")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Samples;
 
 /// What is measured and which way is better.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Objective {
     /// The metric that counts: `score`, or one that the scorer or the inner verifier reports.
@@ -31,7 +33,8 @@ impl Default for Objective {
 }
 
 /// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// More is better.
@@ -42,7 +45,8 @@ pub enum Direction {
 }
 
 /// What must hold of a metric for an evaluation to count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
     /// The metric.
@@ -54,7 +58,8 @@ pub struct Constraint {
 }
 
 /// How a metric is compared with a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 pub enum Comparison {
     /// Equal.
     #[serde(rename = "==")]
@@ -77,7 +82,8 @@ pub enum Comparison {
 }
 
 /// How the candidate that counts is chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Selection {
     /// The split whose evaluations rank the candidates; `"auto"` is `validation` if that may be
@@ -112,7 +118,8 @@ impl Default for Selection {
 }
 
 /// Who chooses the candidate that counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// The optimizer, by `taskwright submit`; if it submits nothing, as `auto_best`.
@@ -123,7 +130,8 @@ pub enum Policy {
 }
 
 /// A split that the verifier scores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// The split. The optimizer must not be able to see its samples.
@@ -167,7 +175,8 @@ impl Target {
 }
 
 /// What several attempts add up to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Aggregate {
     /// Their mean.

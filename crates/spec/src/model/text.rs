@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
+#[cfg(feature = "language")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ impl SpecPath {
     }
 }
 
+#[cfg(feature = "language")]
 impl JsonSchema for SpecPath {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "SpecPath".into()
@@ -41,7 +43,8 @@ impl JsonSchema for SpecPath {
 }
 
 /// What the optimizer reads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Instruction {
     /// A Markdown file that states the problem. What may be evaluated, and how, is added by Taskwright.
@@ -55,7 +58,8 @@ pub struct Instruction {
 }
 
 /// What the oracle does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Solution {
     /// A folder whose files are copied over the baseline, committed, evaluated and submitted.
@@ -72,14 +76,16 @@ impl Solution {
 }
 
 /// What the optimizer sees of a single sample of a viewable split.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Feedback {
     /// Whether the tail of the sample's log or transcript is shown.
     pub transcripts: bool,
     /// The most bytes of feedback kept for one sample.
     pub max_bytes: u64,
-    /// Whether each attempt of a sample is shown, or only what they add up to.
+    /// Mode B: whether each attempt of a sample is shown, or only what they add up to.
+    #[cfg_attr(feature = "language", schemars(extend("x-taskwright-mode" = "b")))]
     pub attempts: bool,
 }
 

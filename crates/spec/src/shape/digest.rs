@@ -10,7 +10,7 @@ use crate::schema::{MODE_MARK, PATH_MARK};
 /// How deep `homes` looks: no key of a spec lies deeper, and a schema may refer to itself.
 const HOME_DEPTH: usize = 6;
 
-pub fn digest(schema: &Json) -> Shapes {
+pub fn digest(schema: &Json, noun: &'static str) -> Shapes {
     let empty = Map::new();
     let mut digester = Digester {
         definitions: schema.get("$defs").and_then(Json::as_object).unwrap_or(&empty),
@@ -18,7 +18,7 @@ pub fn digest(schema: &Json) -> Shapes {
         all: vec![Shape::Any],
     };
     let root = digester.shape(schema);
-    let mut shapes = Shapes { all: digester.all, root, homes: BTreeMap::new() };
+    let mut shapes = Shapes { noun, all: digester.all, root, homes: BTreeMap::new() };
     let mut homes = BTreeMap::new();
     find_homes(&shapes, root, &mut Vec::new(), &mut homes);
     for places in homes.values_mut() {
@@ -202,7 +202,7 @@ fn find_homes(
     match shapes.get(id) {
         Shape::Table(table) => {
             for (key, field) in &table.fields {
-                homes.entry(key.clone()).or_default().push(super::table_name(path));
+                homes.entry(key.clone()).or_default().push(super::table_name(path, shapes.noun));
                 path.push(key.clone());
                 find_homes(shapes, field.shape, path, homes);
                 path.pop();

@@ -1,4 +1,4 @@
-//! What a spec may look like, digested from the JSON Schema once, in a form that is quick to check against.
+//! What a file may look like, digested from the JSON Schema once, in a form that is quick to check against.
 
 mod digest;
 mod explain;
@@ -8,7 +8,9 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-pub use walk::{PathProblem, check};
+use schemars::JsonSchema;
+
+pub use walk::{PathProblem, Resolve, check};
 pub use words::{nearest, one_of, show_path, table_name};
 
 /// A shape's place among all shapes.
@@ -79,9 +81,11 @@ pub struct FieldShape {
     pub meaning: String,
 }
 
-/// All shapes, and where each key is known.
+/// All shapes of one kind of file, and where each key is known.
 #[derive(Debug)]
 pub struct Shapes {
+    /// What such a file is called: "spec".
+    noun: &'static str,
     all: Vec<Shape>,
     root: ShapeId,
     homes: BTreeMap<String, Vec<String>>,
@@ -91,7 +95,17 @@ impl Shapes {
     /// The shapes of a spec; made on first use.
     pub fn of_spec() -> &'static Self {
         static SHAPES: OnceLock<Shapes> = OnceLock::new();
-        SHAPES.get_or_init(|| digest::digest(&crate::schema::json_schema()))
+        SHAPES.get_or_init(|| Self::of::<crate::model::Spec>("spec"))
+    }
+
+    /// The shapes of a type whose files are called `noun`.
+    pub fn of<T: JsonSchema>(noun: &'static str) -> Self {
+        digest::digest(&crate::schema::schema_of::<T>(), noun)
+    }
+
+    /// What such a file is called.
+    pub fn noun(&self) -> &'static str {
+        self.noun
     }
 
     /// The shape of a whole spec.

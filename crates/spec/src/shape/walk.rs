@@ -25,8 +25,8 @@ pub struct Report {
     pub fatal: bool,
 }
 
-/// Checks `root`, which is a whole spec. Values that do not fit are reported and, where a spec may do without them,
-/// taken out; paths are replaced by what `resolve` makes of them.
+/// Checks `root`, which is a whole file. Values that do not fit are reported and, where it may do without them, taken
+/// out; paths are replaced by what `resolve` makes of them.
 pub fn check(shapes: &Shapes, sources: &Sources, root: &mut Node, resolve: &Resolve<'_>) -> Report {
     let mode = match root.get_text("mode") {
         Some("a") => Some("a"),
@@ -284,7 +284,7 @@ impl Walk<'_> {
         self.report.found.push(
             Diagnostic::error(
                 self.sources.label(origin),
-                format!("{names} {verb} missing in {}", table_name(&self.path)),
+                format!("{names} {verb} missing in {}", table_name(&self.path, self.shapes.noun)),
             )
             .with_hint(hints.join("\n")),
         );
@@ -300,7 +300,7 @@ impl Walk<'_> {
         self.report.found.push(
             Diagnostic::error(
                 self.sources.label(place),
-                format!("unknown key `{key}` in {}", table_name(&self.path)),
+                format!("unknown key `{key}` in {}", table_name(&self.path, self.shapes.noun)),
             )
             .with_hint(hint),
         );

@@ -18,11 +18,11 @@ pub fn show_path(path: &[String]) -> String {
     shown
 }
 
-/// A table as its header is written: `[baseline]`, `[[targets]]`; the root is "the spec".
-pub fn table_name(path: &[String]) -> String {
+/// A table as its header is written: `[baseline]`, `[[targets]]`; the root is "the" and the file's `noun`.
+pub fn table_name(path: &[String], noun: &str) -> String {
     let keys: Vec<String> = path.iter().filter(|step| !is_index(step)).map(|step| show_key(step)).collect();
     match path.last() {
-        None => "the spec".to_owned(),
+        None => format!("the {noun}"),
         Some(last) if is_index(last) && path.len() > 1 => format!("`[[{}]]`", keys.join(".")),
         Some(_) => format!("`[{}]`", keys.join(".")),
     }
