@@ -165,6 +165,24 @@ pub struct SampleView {
     pub log: Option<String>,
     /// How long it took.
     pub seconds: f64,
+    /// Each attempt, where the task shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptView>,
+}
+
+/// One attempt at a sample, as the optimizer sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptView {
+    /// Its score; none if it has none.
+    pub score: Option<f64>,
+    /// The type of what was raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The end of the candidate's transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// How long it took.
+    pub seconds: Option<f64>,
 }
 
 /// What happens to an evaluation.

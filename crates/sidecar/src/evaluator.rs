@@ -1,37 +1,43 @@
 //! The runner that really runs candidates: `taskwright-eval`, told what the service knows.
 
+mod nested;
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskwright_eval::{
     Cancel, CommitId, ErrorClass, EvalError, ImportError, ImportLimits, IsolationMode, ModeA, Options,
-    Outcome, Plan, Refusal, SampleResult, Store,
+    Outcome, Plan, Refusal, SampleResult, Sandbox, SandboxOptions, Store,
 };
 use taskwright_spec::model::Mode;
 use taskwright_spec::serve::ServeConfig;
 
+use self::nested::Nested;
 use crate::api::Candidate;
 use crate::events::Sample;
 use crate::places::Places;
 use crate::problem::{Kind, Problem};
 use crate::runner::{Job, Runner};
 
-/// Runs candidates of Mode A.
+/// Runs candidates.
 pub struct Evaluator {
     store: Store,
-    mode_a: ModeA,
+    engine: Engine,
     limits: ImportLimits,
     deterministic: bool,
 }
 
+/// What a sample is.
+enum Engine {
+    /// A row of the dataset.
+    A(Box<ModeA>),
+    /// An inner Harbor task.
+    B(Nested),
+}
+
 /// Opens the evaluator of a container.
 pub fn open(config: &ServeConfig, places: &Places) -> Result<Evaluator, String> {
-    let scorer = match (config.mode, &config.scorer) {
-        (Mode::A, Some(scorer)) => scorer,
-        (Mode::A, None) => return Err("the serve config says nothing of a scorer".to_owned()),
-        (Mode::B, _) => return Err("this sidecar does not serve tasks of mode b yet".to_owned()),
-    };
     let text = |error: EvalError| error.to_string();
     let taskwright =
         std::env::current_exe().map_err(|error| format!("finding the `taskwright` binary: {error}"))?;
@@ -41,31 +47,45 @@ pub fn open(config: &ServeConfig, places: &Places) -> Result<Evaluator, String> 
     } else {
         IsolationMode::BestEffort
     };
-    let mode_a = ModeA::open(Options {
-        serve: Arc::new(config.clone()),
-        dataset: places.image.join("dataset"),
-        scorer: places.image.join("scorer"),
-        taskwright,
-        runtime: places.runtime.join("eval"),
-        isolation,
-        path: None,
-    })
-    .map_err(text)?;
-    for gap in mode_a.gaps() {
+    let runtime = places.runtime.join("eval");
+    let serve = Arc::new(config.clone());
+    let (engine, sandbox) = match config.mode {
+        Mode::A => {
+            let mode_a = ModeA::open(Options {
+                serve,
+                dataset: places.image.join("dataset"),
+                scorer: places.image.join("scorer"),
+                taskwright,
+                runtime,
+                isolation,
+                path: None,
+            })
+            .map_err(text)?;
+            let sandbox = mode_a.sandbox().clone();
+            (Engine::A(Box::new(mode_a)), sandbox)
+        }
+        Mode::B => {
+            let sandbox =
+                Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None }).map_err(text)?;
+            (Engine::B(Nested::open(serve, places, sandbox.clone())?), sandbox)
+        }
+    };
+    for gap in sandbox.gaps() {
         eprintln!("taskwright: without {}: {}", gap.name, gap.consequence);
     }
     let store = Store::open(
         &places.state.join("candidates"),
         &config.baseline,
         &places.image.join("baseline"),
-        mode_a.sandbox().clone(),
+        sandbox,
     )
     .map_err(text)?;
     Ok(Evaluator {
         store,
-        mode_a,
+        engine,
         limits: ImportLimits::from(&config.limits),
-        deterministic: scorer.deterministic,
+        // A trial that was graded is not run again: the same commit on the same inner task is answered from the record.
+        deterministic: config.scorer.as_ref().is_none_or(|scorer| scorer.deterministic),
     })
 }
 
@@ -88,6 +108,10 @@ impl Runner for Evaluator {
         }
     }
 
+    fn kept_bytes(&self) -> u64 {
+        self.store.kept_bytes()
+    }
+
     fn is_deterministic(&self) -> bool {
         self.deterministic
     }
@@ -103,25 +127,26 @@ impl Runner for Evaluator {
         let indexes: std::collections::HashMap<&str, u32> =
             job.samples.iter().map(|(index, id)| (id.as_str(), *index)).collect();
         let ids: Vec<String> = job.samples.iter().map(|(_, id)| id.clone()).collect();
-        let plan = Plan { candidate: checkout.path(), samples: &ids };
-        let cancel = stop;
         // Samples finish on several threads; whoever records them sees one at a time.
         let one = Mutex::new(finished);
-        self.mode_a.evaluate(
-            &plan,
-            &|result| {
-                // What was never tried because of a stop is no result.
-                if result.value.is_none() && cancel.is_cancelled() {
-                    return;
-                }
-                if let Some(index) = indexes.get(result.id.as_str()) {
-                    let mut finished = one.lock().unwrap_or_else(PoisonError::into_inner);
-                    finished(sample(*index, result));
-                }
-            },
-            cancel,
-        );
-        Ok(())
+        let finished = |result: &SampleResult| {
+            // What was never tried because of a stop is no result.
+            if result.value.is_none() && stop.is_cancelled() {
+                return;
+            }
+            if let Some(index) = indexes.get(result.id.as_str()) {
+                let mut finished = one.lock().unwrap_or_else(PoisonError::into_inner);
+                finished(sample(*index, result));
+            }
+        };
+        match &self.engine {
+            Engine::A(mode_a) => {
+                let plan = Plan { candidate: checkout.path(), samples: &ids };
+                mode_a.evaluate(&plan, &finished, stop);
+                Ok(())
+            }
+            Engine::B(nested) => nested.run(checkout.path(), &ids, &finished, stop),
+        }
     }
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String> {
@@ -173,6 +198,7 @@ fn sample(index: u32, result: &SampleResult) -> Sample {
         feedback,
         log: Some(result.transcript.clone()).filter(|text| !text.is_empty()),
         seconds: result.seconds,
+        attempts: result.attempts.clone(),
         copied: None,
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use taskwright_eval::Attempts;
 
 use crate::api::Charge;
 
@@ -167,6 +168,9 @@ pub struct Sample {
     pub log: Option<String>,
     /// How long it took.
     pub seconds: f64,
+    /// Mode B: what became of each attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Box<Attempts>>,
     /// The evaluation that it was copied from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,

@@ -83,6 +83,11 @@ impl Lines {
         self.length
     }
 
+    /// The checksum of the last line; empty if there is none.
+    pub fn last(&self) -> &str {
+        &self.last
+    }
+
     /// Appends a line. After an error the file is as it was.
     pub fn append<T: Serialize>(&mut self, value: &T) -> io::Result<()> {
         if let Some(why) = &self.broken {

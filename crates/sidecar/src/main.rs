@@ -9,6 +9,7 @@ mod events;
 mod exit;
 mod finalize;
 mod health;
+mod journal;
 mod ledger;
 mod lines;
 mod places;

@@ -1,6 +1,6 @@
 //! The task's rules in words, from the very config that the service enforces.
 
-use taskwright_spec::model::{Access, Direction, Policy};
+use taskwright_spec::model::{Access, Direction, Mode, Policy};
 
 use crate::api::Plan;
 use crate::service::Service;
@@ -37,6 +37,13 @@ pub fn plan(service: &Service) -> Plan {
             "a split that shows only aggregates is cut into fixed blocks of at least `min_samples` samples, and an \
              evaluation covers whole blocks: a number of samples, or a list of them, is widened to whole blocks, and \
              fewer than `min_samples` are refused"
+                .to_owned(),
+        );
+    }
+    if config.mode == Mode::A {
+        rules.push(
+            "a candidate runs without a network and without `/dev/shm` (no pools, queues and locks of Python's \
+             `multiprocessing`), and writes only below `$TMPDIR`"
                 .to_owned(),
         );
     }

@@ -17,6 +17,8 @@ pub enum Kind {
     Access,
     /// The budget does not suffice.
     Budget,
+    /// There is no room for more.
+    Full,
     /// The work is over.
     Sealed,
     /// Too much is going on at the moment.
@@ -26,13 +28,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Usage,
         Self::NotFound,
         Self::TooLarge,
         Self::Candidate,
         Self::Access,
         Self::Budget,
+        Self::Full,
         Self::Sealed,
         Self::Busy,
         Self::Broken,
@@ -46,6 +49,7 @@ impl Kind {
             Self::TooLarge => 413,
             Self::Candidate => 422,
             Self::Access | Self::Budget => 403,
+            Self::Full => 507,
             Self::Sealed => 409,
             Self::Busy => 429,
             Self::Broken => 503,
@@ -56,9 +60,13 @@ impl Kind {
     pub fn exit(self) -> u8 {
         match self {
             Self::Usage | Self::NotFound => crate::exit::USAGE,
-            Self::TooLarge | Self::Candidate | Self::Access | Self::Budget | Self::Sealed | Self::Busy => {
-                crate::exit::REFUSED
-            }
+            Self::TooLarge
+            | Self::Candidate
+            | Self::Access
+            | Self::Budget
+            | Self::Full
+            | Self::Sealed
+            | Self::Busy => crate::exit::REFUSED,
             Self::Broken => crate::exit::UNREACHABLE,
         }
     }
@@ -71,6 +79,7 @@ impl Kind {
             Self::Candidate => "candidate",
             Self::Access => "access",
             Self::Budget => "budget",
+            Self::Full => "full",
             Self::Sealed => "sealed",
             Self::Busy => "busy",
             Self::Broken => "broken",
@@ -85,6 +94,7 @@ impl Kind {
             Self::Candidate => "the candidate is not acceptable",
             Self::Access => "the split may not be used like that",
             Self::Budget => "the budget does not suffice",
+            Self::Full => "there is no room for more",
             Self::Sealed => "the work is over",
             Self::Busy => "too much is going on",
             Self::Broken => "the service cannot work",

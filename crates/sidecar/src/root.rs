@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use crate::cli::RootArguments;
 use crate::exit;
-use crate::finalize;
 use crate::places::Places;
 use crate::server::admin::{Ask, Tell};
 
@@ -54,13 +53,8 @@ fn over(mut stream: &UnixStream, ask: Ask) -> Result<serde_json::Value, (u8, Str
 
 fn alone(places: &Places, ask: Ask) -> Result<serde_json::Value, (u8, String)> {
     eprintln!("no service is running: working on its state from here");
-    let service = crate::serve::open(places).map_err(|error| (exit::UNREACHABLE, error))?;
-    let tell = |line: String| eprintln!("{line}");
-    let answer = match ask {
-        Ask::Finalize => finalize::finalize(&service, places, &tell),
-        Ask::Archive => finalize::archive(&service, places, &tell),
-    };
-    answer.map_err(|error| (exit::FAILED, error))
+    let opened = crate::serve::open(places).map_err(|error| (exit::UNREACHABLE, error))?;
+    opened.act(places, ask, &|line| eprintln!("{line}")).map_err(|error| (exit::FAILED, error))
 }
 
 fn unscored(value: &serde_json::Value) -> bool {

@@ -22,6 +22,9 @@ pub trait Runner: Send + Sync {
     /// Takes in a candidate that was uploaded as a pack; nothing in it is trusted.
     fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem>;
 
+    /// How many bytes of the disk all candidates take together.
+    fn kept_bytes(&self) -> u64;
+
     /// Whether the same candidate always gets the same score.
     fn is_deterministic(&self) -> bool;
 

@@ -6,13 +6,15 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::sync::Arc;
 use std::task::Poll;
 
+use serde_json::Value;
 use taskwright_spec::serve::{SERVE_VERSION, ServeConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::api::Candidate;
 use crate::places::Places;
-use crate::service::{self, Service};
-use crate::{evaluator, server, sha256};
+use crate::server::admin::Ask;
+use crate::service::{self, OpenError, Service};
+use crate::{evaluator, finalize, server, sha256};
 
 /// Reads the serve config and its digest.
 pub fn read_config(places: &Places) -> Result<(ServeConfig, String), String> {
@@ -30,8 +32,36 @@ pub fn read_config(places: &Places) -> Result<(ServeConfig, String), String> {
     Ok((config, sha256(&text)))
 }
 
+/// What there is to serve.
+pub enum Opened {
+    /// The service.
+    Whole(Arc<Service>),
+    /// A state that cannot be believed: nothing is served, and the only verdict is that there can be none.
+    Damaged {
+        /// What the task says.
+        config: Box<ServeConfig>,
+        /// The digest of what the task says.
+        digest: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Opened {
+    /// Does what root asks for.
+    pub fn act(&self, places: &Places, ask: Ask, tell: finalize::Tell<'_>) -> Result<Value, String> {
+        match (self, ask) {
+            (Self::Whole(service), Ask::Finalize) => finalize::finalize(service, places, tell),
+            (Self::Whole(service), Ask::Archive) => finalize::archive(service, places, tell),
+            (Self::Damaged { config, digest, why }, _) => {
+                finalize::give_up(config, digest, why, places, tell)
+            }
+        }
+    }
+}
+
 /// Opens the service of a container.
-pub fn open(places: &Places) -> Result<Arc<Service>, String> {
+pub fn open(places: &Places) -> Result<Opened, String> {
     let (config, digest) = read_config(places)?;
     for folder in [&places.state, &places.runtime] {
         fs::create_dir_all(folder).map_err(|error| format!("making `{}`: {error}", folder.display()))?;
@@ -41,35 +71,42 @@ pub fn open(places: &Places) -> Result<Arc<Service>, String> {
         .map_err(|error| format!("closing `{}`: {error}", places.state.display()))?;
     let runner = evaluator::open(&config, places)?;
     let baseline = Candidate { commit: config.baseline.commit.clone(), tree: config.baseline.tree.clone() };
-    let service =
-        service::open(config, digest, &places.state, Box::new(runner)).map_err(|error| error.to_string())?;
+    let service = match service::open(config.clone(), digest.clone(), &places.state, Box::new(runner)) {
+        Ok(service) => service,
+        Err(error @ OpenError::Damaged(_)) => {
+            return Ok(Opened::Damaged { config: Box::new(config), digest, why: error.to_string() });
+        }
+        Err(OpenError::Failed(error)) => return Err(error),
+    };
     service.know(&baseline).map_err(|problem| problem.detail)?;
-    Ok(Arc::new(service))
+    Ok(Opened::Whole(Arc::new(service)))
 }
 
 /// Serves.
 pub fn serve(places: &Places, address: SocketAddr) -> Result<(), String> {
     // Whatever the container was started with: candidates must be able to read their checkouts.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    let service = open(places)?;
-    let worker = Arc::clone(&service);
-    std::thread::Builder::new()
-        .name("evaluations".to_owned())
-        .spawn(move || worker.work())
-        .map_err(|error| format!("starting the thread that evaluates: {error}"))?;
+    let opened = open(places)?;
+    if let Opened::Whole(service) = &opened {
+        let worker = Arc::clone(service);
+        std::thread::Builder::new()
+            .name("evaluations".to_owned())
+            .spawn(move || worker.work())
+            .map_err(|error| format!("starting the thread that evaluates: {error}"))?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(32)
         .build()
         .map_err(|error| format!("starting the service: {error}"))?;
-    let result = runtime.block_on(run(places, address, &service));
+    let result = runtime.block_on(run(places, address, opened));
     // Handlers that wait for the disk are not waited for: what they wrote is whole or will be dropped.
     runtime.shutdown_background();
     result
 }
 
-async fn run(places: &Places, address: SocketAddr, service: &Arc<Service>) -> Result<(), String> {
-    let listener = server::bind(address).await.map_err(|error| format!("listening on {address}: {error}"))?;
+async fn run(places: &Places, address: SocketAddr, opened: Opened) -> Result<(), String> {
+    let listener = server::bind(address).map_err(|error| format!("listening on {address}: {error}"))?;
     let address = listener.local_addr().map_err(|error| format!("listening: {error}"))?;
     let admin = bind_admin(places)
         .map_err(|error| format!("making the socket `{}`: {error}", places.socket().display()))?;
@@ -78,9 +115,20 @@ async fn run(places: &Places, address: SocketAddr, service: &Arc<Service>) -> Re
     let failed = |error: std::io::Error| format!("waiting for signals: {error}");
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    println!("taskwright: serving {} on {address}", service.config.task);
-    tokio::spawn(server::listen(listener, Arc::clone(service)));
-    tokio::spawn(server::admin::listen(admin, places.clone(), Arc::clone(service)));
+    let routes = match &opened {
+        Opened::Whole(service) => {
+            println!("taskwright: serving {} on {address}", service.config.task);
+            server::routes(Arc::clone(service))
+        }
+        // Not ended: whoever finalizes is to be told why there is no verdict.
+        Opened::Damaged { why, .. } => {
+            eprintln!("taskwright: {why}");
+            server::refusals(why)
+        }
+    };
+    let places = places.clone();
+    tokio::spawn(server::listen(listener, routes));
+    tokio::spawn(server::admin::listen(admin, Arc::new(move |ask, tell| opened.act(&places, ask, tell))));
     std::future::poll_fn(|context| {
         let asked = terminate.poll_recv(context).is_ready() | interrupt.poll_recv(context).is_ready();
         if asked { Poll::Ready(()) } else { Poll::Pending }

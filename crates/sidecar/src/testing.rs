@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use taskwright_eval::Cancel;
+use taskwright_eval::{Attempts, Cancel};
 use taskwright_spec::serve::ServeConfig;
 
 use crate::api::Candidate;
@@ -65,6 +65,10 @@ pub struct Fake {
     pub noisy: bool,
     /// How many samples it ran.
     pub ran: Arc<AtomicU64>,
+    /// What each sample tells of its attempts.
+    pub attempts: Option<Box<Attempts>>,
+    /// How many bytes the candidates take.
+    pub kept: Arc<AtomicU64>,
 }
 
 impl Fake {
@@ -77,6 +81,10 @@ impl Fake {
 impl Runner for Fake {
     fn import(&self, _: &Path, commit: &str) -> Result<Candidate, Problem> {
         Ok(Candidate { commit: commit.to_owned(), tree: commit.to_owned() })
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        self.kept.load(Ordering::SeqCst)
     }
 
     fn is_deterministic(&self) -> bool {
@@ -108,6 +116,7 @@ impl Runner for Fake {
                 feedback: Some(format!("secret of {id}")),
                 log: None,
                 seconds: 0.01,
+                attempts: self.attempts.clone(),
                 copied: None,
             });
         }

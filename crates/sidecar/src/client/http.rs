@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use hyper::{Method, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use ureq::http::Response;
-use ureq::{Agent, Body, SendBody};
 
+use super::connection::{self, Answer, Content};
 use crate::api::{JSON_LINES, PREFIX};
 use crate::exit;
 use crate::problem::{Problem, Wire};
@@ -72,8 +73,9 @@ impl std::fmt::Display for Failure {
 
 /// The service.
 pub struct Service {
-    agent: Agent,
     url: String,
+    /// How long each request may take with its answer.
+    time: Option<Duration>,
 }
 
 impl Service {
@@ -84,23 +86,8 @@ impl Service {
     }
 
     /// The service at an address.
-    pub fn at(url: &str, timeout: Option<Duration>) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            // The sidecar is near: a proxy for the world outside does not know it.
-            .proxy(None)
-            .max_redirects(0)
-            // A connection is cheap here, and one that is kept may have been closed by the other side.
-            .max_idle_connections(0)
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .timeout_recv_response(Some(Duration::from_mins(5)))
-            .timeout_global(timeout)
-            .build();
-        Self { agent: config.into(), url: url.trim_end_matches('/').to_owned() }
-    }
-
-    fn path(&self, path: &str) -> String {
-        format!("{}{PREFIX}{path}", self.url)
+    pub fn at(url: &str, time: Option<Duration>) -> Self {
+        Self { url: url.trim_end_matches('/').to_owned(), time }
     }
 
     fn unreachable(&self, error: &dyn std::fmt::Display) -> Failure {
@@ -109,43 +96,42 @@ impl Service {
 
     /// Asks for a value.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let answer = self.agent.get(self.path(path)).call().map_err(|error| self.unreachable(&error))?;
-        self.value(answer)
+        self.value(self.send(Method::GET, path, &[], Content::Nothing)?)
     }
 
     /// Sends a value and gets another.
     pub fn post<T: DeserializeOwned>(&self, path: &str, value: &impl Serialize) -> Result<T, Failure> {
         let body = serde_json::to_vec(value)
             .map_err(|error| Failure::here(format!("writing the request: {error}"), "report this"))?;
-        let request = self.agent.post(self.path(path)).header("content-type", "application/json");
-        let answer = request.send(&body[..]).map_err(|error| self.unreachable(&error))?;
-        self.value(answer)
+        let headers = [(CONTENT_TYPE, "application/json")];
+        self.value(self.send(Method::POST, path, &headers, Content::Whole(body))?)
     }
 
     /// Sends bytes as they come.
     pub fn put<T: DeserializeOwned>(&self, path: &str, bytes: &mut dyn Read) -> Result<T, Failure> {
-        let mut bytes = bytes;
-        let request = self.agent.put(self.path(path)).header("content-type", "application/octet-stream");
-        let answer =
-            request.send(SendBody::from_reader(&mut bytes)).map_err(|error| self.unreachable(&error))?;
-        self.value(answer)
+        let headers = [(CONTENT_TYPE, "application/octet-stream")];
+        self.value(self.send(Method::PUT, path, &headers, Content::Stream(bytes))?)
     }
 
-    fn value<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, Failure> {
-        let mut body = self.accepted(answer)?;
-        let bytes = body.with_config().limit(MOST).read_to_vec().map_err(|error| self.unreachable(&error))?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| self.unreachable(&format!("its answer is not understood: {error}")))
-    }
-
-    fn accepted(&self, answer: Response<Body>) -> Result<Body, Failure> {
-        let status = answer.status();
-        let mut body = answer.into_body();
-        if status.is_success() {
-            return Ok(body);
+    /// Sends a request; what it is answered is a success.
+    fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(HeaderName, &str)],
+        content: Content<'_>,
+    ) -> Result<Answer, Failure> {
+        let mut request = Request::builder().method(method).uri(format!("{}{PREFIX}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(name, *value);
         }
-        let bytes =
-            body.with_config().limit(1 << 20).read_to_vec().map_err(|error| self.unreachable(&error))?;
+        let answer =
+            connection::send(request, content, self.time).map_err(|error| self.unreachable(&error))?;
+        let status = answer.status;
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let bytes = self.read(answer, 1 << 20)?;
         match serde_json::from_slice::<Wire>(&bytes) {
             Ok(wire) => Err(Failure::Problem(Problem::from_wire(wire))),
             Err(_) => {
@@ -154,16 +140,30 @@ impl Service {
         }
     }
 
+    fn value<T: DeserializeOwned>(&self, answer: Answer) -> Result<T, Failure> {
+        let bytes = self.read(answer, MOST)?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| self.unreachable(&format!("its answer is not understood: {error}")))
+    }
+
+    fn read(&self, answer: Answer, most: u64) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let length =
+            answer.take(most + 1).read_to_end(&mut bytes).map_err(|error| self.unreachable(&error))?;
+        if length as u64 > most {
+            return Err(self.unreachable(&format!("its answer is longer than {most} bytes")));
+        }
+        Ok(bytes)
+    }
+
     /// Asks for a stream of values; each is handed over as it comes, until one says to stop.
     pub fn stream<T: DeserializeOwned>(
         &self,
         path: &str,
         mut each: impl FnMut(T) -> bool,
     ) -> Result<(), Failure> {
-        let request = self.agent.get(self.path(path)).header("accept", JSON_LINES);
-        let answer = request.call().map_err(|error| self.unreachable(&error))?;
-        let body = self.accepted(answer)?;
-        for line in BufReader::new(body.into_reader()).lines() {
+        let answer = self.send(Method::GET, path, &[(ACCEPT, JSON_LINES)], Content::Nothing)?;
+        for line in BufReader::new(answer).lines() {
             let line = line.map_err(|error| self.unreachable(&error))?;
             let value = serde_json::from_str(&line)
                 .map_err(|error| self.unreachable(&format!("its answer is not understood: {error}")))?;

@@ -1,5 +1,6 @@
 //! The optimizer's side: talks to the service, and prints what it says.
 
+mod connection;
 pub mod diff;
 pub mod eval;
 pub mod http;

@@ -27,7 +27,7 @@ pub fn master(service: &Service) -> PathBuf {
 
 /// Writes all evidence, the verdict last, and returns the verdict's digest.
 pub fn write(service: &Service, mut verdict: Verdict, tell: Tell<'_>) -> Result<String, String> {
-    write_record(service, tell)?;
+    verdict.reasons.extend(write_record(service, tell)?);
     let folder = master(service);
     let _ = fs::remove_file(folder.join(VERDICT));
     let _ = fs::remove_file(folder.join(REWARD));
@@ -43,18 +43,22 @@ pub fn write(service: &Service, mut verdict: Verdict, tell: Tell<'_>) -> Result<
         }
     }
     let path = folder.join(VERDICT);
-    put(&path, |file| {
-        serde_json::to_writer_pretty(&mut *file, &verdict)?;
-        file.write_all(b"\n")
-    })?;
+    put_verdict(&path, &verdict)?;
     sha256_of(&path).map_err(|error| format!("reading `{}`: {error}", path.display()))
 }
 
-/// Writes what was done: every evaluation with every sample, and the candidates themselves.
-pub fn write_record(service: &Service, tell: Tell<'_>) -> Result<(), String> {
+/// Writes what was done: every evaluation with every sample, and the candidates themselves. Returns what is missing.
+///
+/// The reward does not hang on either: it would be lost to whoever fills the disk.
+pub fn write_record(service: &Service, tell: Tell<'_>) -> Result<Vec<String>, String> {
     let folder = master(service);
     fs::create_dir_all(&folder).map_err(|error| format!("making `{}`: {error}", folder.display()))?;
-    put(&folder.join(EVALUATIONS), |file| evaluations(service, file))?;
+    let mut missing = Vec::new();
+    let path = folder.join(EVALUATIONS);
+    if let Err(error) = put(&path, |file| evaluations(service, file)) {
+        let _ = fs::remove_file(&path);
+        missing.push(format!("the evaluations are not among the evidence: {error}"));
+    }
     let commits: Vec<String> = {
         let ledger = service.ledger();
         let evaluated = ledger.evaluations().iter().map(|known| known.charged.commit.clone());
@@ -66,13 +70,13 @@ pub fn write_record(service: &Service, tell: Tell<'_>) -> Result<(), String> {
     let bundled = service.runner.bundle(&commits, &part).and_then(|()| {
         fs::rename(&part, folder.join(BUNDLE)).map_err(|error| format!("writing the bundle: {error}"))
     });
-    // The reward does not hang on it: what it would show is also in the optimizer's own repository.
     if let Err(error) = bundled {
         let _ = fs::remove_file(&part);
         let _ = fs::remove_file(folder.join(BUNDLE));
-        tell(format!("the candidates are not among the evidence: {error}"));
+        missing.push(format!("the candidates are not among the evidence: {error}"));
     }
-    Ok(())
+    missing.iter().for_each(|what| tell(what.clone()));
+    Ok(missing)
 }
 
 #[derive(Serialize)]
@@ -114,6 +118,13 @@ fn line<T: Serialize>(file: &mut BufWriter<File>, value: &T) -> io::Result<()> {
     file.write_all(b"\n")
 }
 
+fn put_verdict(path: &Path, verdict: &Verdict) -> Result<(), String> {
+    put(path, |file| {
+        serde_json::to_writer_pretty(&mut *file, verdict)?;
+        file.write_all(b"\n")
+    })
+}
+
 /// Writes a file beside its place and moves it there once it is whole.
 fn put(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), String> {
     let mut part = path.as_os_str().to_owned();
@@ -130,6 +141,22 @@ fn put(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) 
         let _ = fs::remove_file(&part);
         format!("writing `{}`: {error}", path.display())
     })
+}
+
+/// Puts a verdict where it is collected, and nothing else: there is nothing to show for it.
+pub fn publish_alone(verdict: &Verdict, places: &Places) -> Result<(), String> {
+    let to = &places.evidence;
+    fs::create_dir_all(to).map_err(|error| format!("making `{}`: {error}", to.display()))?;
+    for name in [REWARD, EVALUATIONS, BUNDLE] {
+        match fs::remove_file(to.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(format!("removing `{}`: {error}", to.join(name).display()));
+            }
+            _ => {}
+        }
+    }
+    put_verdict(&to.join(VERDICT), verdict)?;
+    readable(to).map_err(|error| format!("making `{}` readable: {error}", to.display()))
 }
 
 /// Copies the evidence to where it is collected, the verdict last. With a digest, the verdict must be that one.

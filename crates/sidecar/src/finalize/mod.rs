@@ -14,6 +14,7 @@ mod verdict;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use taskwright_spec::serve::ServeConfig;
 
 use crate::places::Places;
 use crate::service::Service;
@@ -67,8 +68,25 @@ pub fn archive(service: &Service, places: &Places, tell: Tell<'_>) -> Result<Val
     Ok(json!({ "evidence": places.evidence }))
 }
 
+/// Says that there is no verdict because the state is damaged: as evidence, with the reason, and without a reward.
+pub fn give_up(
+    config: &ServeConfig,
+    digest: &str,
+    why: &str,
+    places: &Places,
+    tell: Tell<'_>,
+) -> Result<Value, String> {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    tell(why.to_owned());
+    let mut verdict = Verdict::new(config, digest);
+    verdict.reasons.push(why.to_owned());
+    evidence::publish_alone(&verdict, places)?;
+    Ok(json!({ "evidence": places.evidence, "verdict": verdict }))
+}
+
 fn decide(service: &Service, tell: Tell<'_>) -> Verdict {
-    let mut verdict = Verdict::new(service);
+    let mut verdict = Verdict::new(&service.config, &service.config_digest);
+    verdict.budgets = service.status().budgets;
     let chosen = match choose::choose(service, tell) {
         Ok(chosen) => chosen,
         Err(undecided) => {

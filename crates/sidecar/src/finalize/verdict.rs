@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_spec::serve::ServeConfig;
 
 use crate::api::Use;
-use crate::service::Service;
 
 /// The version of the verdict's format.
 const VERSION: u32 = 1;
@@ -63,7 +63,7 @@ pub struct Verdict {
     /// The candidates that were ranked, best first.
     pub ranking: Vec<Ranked>,
     /// What was used of the budgets.
-    budgets: BTreeMap<String, Use>,
+    pub budgets: BTreeMap<String, Use>,
     /// The digests of the other files of the evidence.
     pub evidence: BTreeMap<String, String>,
 }
@@ -133,18 +133,18 @@ pub struct TargetReport {
 
 impl Verdict {
     /// A verdict before anything is decided.
-    pub fn new(service: &Service) -> Self {
+    pub fn new(config: &ServeConfig, digest: &str) -> Self {
         Self {
             format: VERSION,
-            task: service.config.task.clone(),
-            version: service.config.version.clone(),
-            config: service.config_digest.clone(),
+            task: config.task.clone(),
+            version: config.version.clone(),
+            config: digest.to_owned(),
             outcome: Outcome::Unscored,
             reasons: Vec::new(),
             winner: None,
             targets: Vec::new(),
             ranking: Vec::new(),
-            budgets: service.status().budgets,
+            budgets: BTreeMap::new(),
             evidence: BTreeMap::new(),
         }
     }

@@ -10,9 +10,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
-use crate::finalize;
-use crate::places::Places;
-use crate::service::Service;
+/// Does what is asked for, telling what is going on.
+pub type Act = Arc<dyn Fn(Ask, &dyn Fn(String)) -> Result<serde_json::Value, String> + Send + Sync>;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,12 +36,12 @@ pub enum Tell {
 }
 
 /// Answers until the future that serves them is dropped.
-pub async fn listen(listener: UnixListener, places: Places, service: Arc<Service>) {
+pub async fn listen(listener: UnixListener, act: Act) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (places, service) = (places.clone(), Arc::clone(&service));
-                tokio::spawn(async move { answer(stream, places, service).await });
+                let act = Arc::clone(&act);
+                tokio::spawn(async move { answer(stream, act).await });
             }
             Err(error) => {
                 eprintln!("taskwright: accepting a request of root: {error}");
@@ -52,7 +51,7 @@ pub async fn listen(listener: UnixListener, places: Places, service: Arc<Service
     }
 }
 
-async fn answer(stream: UnixStream, places: Places, service: Arc<Service>) -> Option<()> {
+async fn answer(stream: UnixStream, act: Act) -> Option<()> {
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
     BufReader::new(from.take(4096)).read_until(b'\n', &mut line).await.ok()?;
@@ -65,11 +64,7 @@ async fn answer(stream: UnixStream, places: Places, service: Arc<Service>) -> Op
                     // Nobody may be listening any more: the work goes on.
                     let _ = sender.send(Tell::Progress(line));
                 };
-                let result = match ask {
-                    Ask::Finalize => finalize::finalize(&service, &places, &tell),
-                    Ask::Archive => finalize::archive(&service, &places, &tell),
-                };
-                let last = match result {
+                let last = match act(ask, &tell) {
                     Ok(value) => Tell::Done(value),
                     Err(error) => {
                         eprintln!("taskwright: {error}");

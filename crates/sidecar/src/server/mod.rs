@@ -13,22 +13,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 
-use crate::service::Service;
+pub use routes::{refusals, routes};
 
 /// How many connections may be open at once. More wait, which harms nobody but those who opened them.
-const MOST_CONNECTIONS: usize = 512;
+const MOST_CONNECTIONS: usize = 1024;
+/// How many more the kernel holds until they are taken.
+const BACKLOG: u32 = 4096;
 /// How long a connection may take to send a request's head, or stay idle.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers connections until the future that serves them is dropped.
-pub async fn listen(listener: TcpListener, service: Arc<Service>) {
-    let routes = routes::routes(service);
+pub async fn listen(listener: TcpListener, routes: Router) {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -54,6 +56,9 @@ pub async fn listen(listener: TcpListener, service: Arc<Service>) {
 }
 
 /// Listens on an address.
-pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }

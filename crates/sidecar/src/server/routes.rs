@@ -35,6 +35,15 @@ pub fn routes(service: Arc<Service>) -> Router {
     Router::new().nest(PREFIX, api).fallback(no_path)
 }
 
+/// What is answered where the state is damaged: why there is no service.
+pub fn refusals(why: &str) -> Router {
+    let why = why.to_owned();
+    Router::new().fallback(move || {
+        let problem = Problem::new(Kind::Broken, why.clone(), "nothing is evaluated or submitted any more");
+        async { problem }
+    })
+}
+
 async fn no_path() -> Problem {
     Problem::new(Kind::NotFound, "there is nothing at this path", "the paths begin with `/v1`")
 }

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -26,9 +25,9 @@ fn start() -> Running {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async move {
-            let listener = super::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+            let listener = super::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
-            super::listen(listener, Arc::clone(&service)).await;
+            super::listen(listener, super::routes(service)).await;
         });
     });
     let address = receiver.recv().unwrap();

@@ -20,7 +20,9 @@ use crate::service::Service;
 /// How long an upload may take between two pieces.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the rest of a refused upload is listened to.
-const DRAIN_TIME: Duration = Duration::from_secs(3);
+const DRAIN_TIME: Duration = Duration::from_secs(20);
+/// How long it may pause.
+const DRAIN_PAUSE: Duration = Duration::from_secs(2);
 /// One at a time: what an optimizer can make the sidecar hold on disk is one upload, whatever it opens.
 static ONE: Mutex<()> = Mutex::const_new(());
 
@@ -44,11 +46,13 @@ pub async fn upload(State(service): State<Arc<Service>>, Name(commit): Name, bod
         return Err(too_large());
     }
     let _one = ONE.lock().await;
+    let (room, full) = service.room_for_upload();
+    let refusal = if room < most { full } else { too_large() };
     let temporary = Temporary(service.state.join("upload.pack"));
     let (pieces, receiver) = mpsc::channel::<Bytes>(4);
     let path = temporary.0.clone();
     let writer = tokio::task::spawn_blocking(move || write(&path, receiver));
-    let received = receive(&mut body, &pieces, most, too_large).await;
+    let received = receive(&mut body, &pieces, most.min(room), refusal).await;
     if received.is_err() {
         drain(&mut body).await;
     }
@@ -76,7 +80,7 @@ async fn receive(
     body: &mut Body,
     pieces: &mpsc::Sender<Bytes>,
     most: u64,
-    too_large: impl Fn() -> Problem,
+    too_large: Problem,
 ) -> Result<(), Problem> {
     let mut size = 0;
     loop {
@@ -92,7 +96,7 @@ async fn receive(
         let Ok(data) = frame.into_data() else { continue };
         size += data.len() as u64;
         if size > most {
-            return Err(too_large());
+            return Err(too_large);
         }
         if pieces.send(data).await.is_err() {
             // The writer gave up; its own error says why.
@@ -107,7 +111,10 @@ async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
 
 /// Lets the rest of a refused body arrive, for a moment: who is still sending does not read the refusal.
 async fn drain(body: &mut Body) {
-    let rest = async { while let Some(Ok(_)) = next(body).await {} };
+    let rest = async {
+        // Who sends nothing for a while waits for the refusal already.
+        while let Ok(Some(Ok(_))) = tokio::time::timeout(DRAIN_PAUSE, next(body)).await {}
+    };
     let _ = tokio::time::timeout(DRAIN_TIME, rest).await;
 }
 

@@ -52,6 +52,8 @@ impl Service {
         }
         self.refuse_if_sealed(&self.ledger())?;
         let _alone = lock(&self.importing);
+        // As much again as was sent: that is what is kept of it.
+        self.refuse_if_full(upload.metadata().map_or(0, |file| file.len()))?;
         let candidate = self.runner.import(upload, commit)?;
         let mut journal = lock(&self.journal);
         self.refuse_if_sealed(&self.ledger())?;
@@ -129,6 +131,7 @@ impl Service {
                 });
                 return Ok(evaluation);
             }
+            self.refuse_if_full(0)?;
             if lock(&self.queue).len() >= MOST_WAITING {
                 return Err(Problem::new(
                     Kind::Busy,

@@ -2,6 +2,7 @@
 
 mod create;
 mod open;
+mod room;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -9,6 +10,7 @@ mod work;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,14 +18,14 @@ use taskwright_spec::serve::ServeConfig;
 use tokio::sync::watch;
 
 pub use create::Request;
-pub use open::open;
+pub use open::{OpenError, open};
 pub use view::parse_id;
 
 use crate::api::State;
 use crate::blocks::Chooser;
 use crate::events::{Entry, Purpose};
+use crate::journal::Journal;
 use crate::ledger::Ledger;
-use crate::lines::Lines;
 use crate::problem::{Kind, Problem};
 use crate::runner::Runner;
 use taskwright_eval::Cancel;
@@ -60,7 +62,7 @@ pub struct Service {
     pub runner: Box<dyn Runner>,
     choosers: BTreeMap<String, Chooser>,
     /// Held while something is decided and written; whoever holds it is alone in changing the ledger.
-    journal: Mutex<Lines>,
+    journal: Mutex<Journal>,
     ledger: RwLock<Ledger>,
     live: Mutex<HashMap<u64, Live>>,
     queue: Mutex<VecDeque<u64>>,
@@ -69,6 +71,8 @@ pub struct Service {
     running: Mutex<()>,
     /// Held while candidates are taken in.
     importing: Mutex<()>,
+    /// Bytes of all records.
+    recorded: AtomicU64,
     _lock: std::fs::File,
 }
 
@@ -88,7 +92,7 @@ impl Service {
     }
 
     /// Writes an entry, durably, and only then believes it.
-    fn commit(&self, journal: &mut Lines, entry: &Entry) -> Result<(), Problem> {
+    fn commit(&self, journal: &mut Journal, entry: &Entry) -> Result<(), Problem> {
         let failed = |error: &dyn std::fmt::Display| {
             Problem::new(
                 Kind::Broken,
@@ -97,7 +101,6 @@ impl Service {
             )
         };
         journal.append(entry).map_err(|error| failed(&error))?;
-        journal.sync().map_err(|error| failed(&error))?;
         self.ledger_mut().apply(entry).map_err(|error| failed(&error))
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, RwLock};
 
 use taskwright_spec::serve::ServeConfig;
@@ -11,25 +12,32 @@ use taskwright_spec::serve::ServeConfig;
 use super::Service;
 use crate::blocks::Chooser;
 use crate::events::{End, Entry, Line, Outcome, Purpose, VERSION};
+use crate::journal::{self, Journal};
 use crate::ledger::{Known, Ledger, Place};
 use crate::lines::{Damage, Lines};
 use crate::runner::Runner;
 
 /// Why the service cannot start.
 #[derive(Debug)]
-pub struct OpenError(String);
+pub enum OpenError {
+    /// The state does not hold what was written to it: starting again would not help.
+    Damaged(Damage),
+    /// Something else, which may pass.
+    Failed(String),
+}
 
 impl std::fmt::Display for OpenError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
+        match self {
+            Self::Damaged(damage) => {
+                write!(formatter, "the state is damaged, so no service is given: {damage}")
+            }
+            Self::Failed(what) => formatter.write_str(what),
+        }
     }
 }
 
 impl std::error::Error for OpenError {}
-
-fn damaged(damage: &Damage) -> OpenError {
-    OpenError(format!("the state is damaged, so no service is given: {damage}"))
-}
 
 /// Opens the state in a folder, or begins it.
 ///
@@ -44,22 +52,23 @@ pub fn open(
 ) -> Result<Service, OpenError> {
     let failed = |what: &str| {
         let what = format!("{what} in `{}`", state.display());
-        move |error: std::io::Error| OpenError(format!("{what}: {error}"))
+        move |error: std::io::Error| OpenError::Failed(format!("{what}: {error}"))
     };
     let records = state.join("records");
     DirBuilder::new().recursive(true).mode(0o700).create(&records).map_err(failed("making folders"))?;
     let held = File::create(state.join("lock")).map_err(failed("making the lock"))?;
     held.try_lock().map_err(|_| {
-        OpenError(format!("another service uses `{}`: only one may run at a time", state.display()))
+        OpenError::Failed(format!("another service uses `{}`: only one may run at a time", state.display()))
     })?;
-    let path = state.join("journal.jsonl");
-    let opened = Lines::open::<Entry>(&path).map_err(|damage| damaged(&damage))?;
-    if opened.torn > 0 {
-        eprintln!("taskwright: the journal's last line was cut short and is dropped ({} bytes)", opened.torn);
+    let (mut journal, entries, torn) = Journal::open(state).map_err(OpenError::Damaged)?;
+    if torn > 0 {
+        eprintln!("taskwright: the journal's last line was cut short and is dropped ({torn} bytes)");
     }
-    let mut journal = opened.lines;
+    let damaged = |line: usize, what: String| {
+        OpenError::Damaged(Damage { path: journal::path(state), line: line as u64, what })
+    };
     let mut ledger = Ledger::default();
-    for (line, (_, entry)) in (1..).zip(&opened.values) {
+    for (line, entry) in (1..).zip(&entries) {
         let wrong = match entry {
             Entry::Opened { version, config } if line == 1 => {
                 check_head(*version, config, &config_digest).err()
@@ -69,16 +78,15 @@ pub fn open(
             entry => ledger.apply(entry).err(),
         };
         if let Some(what) = wrong {
-            return Err(damaged(&Damage { path, line, what }));
+            return Err(damaged(line, what));
         }
     }
     // An evaluation is charged before its record is made: a record without its charge means that charges were lost.
-    let numbers = record_numbers(&records).map_err(failed("listing the records"))?;
+    let (numbers, recorded) = list_records(&records).map_err(failed("listing the records"))?;
     if let Some(number) = numbers.iter().find(|number| **number >= ledger.next_number()) {
-        let what = format!("the charge of evaluation {number} is missing");
-        return Err(damaged(&Damage { path, line: opened.values.len() as u64 + 1, what }));
+        return Err(damaged(entries.len() + 1, format!("the charge of evaluation {number} is missing")));
     }
-    if opened.values.is_empty() {
+    if entries.is_empty() {
         append(
             &mut journal,
             &mut ledger,
@@ -101,6 +109,7 @@ pub fn open(
         queued: Condvar::new(),
         running: Mutex::new(()),
         importing: Mutex::new(()),
+        recorded: AtomicU64::new(recorded),
         _lock: held,
     })
 }
@@ -115,27 +124,27 @@ fn check_head(version: u32, config: &str, expected: &str) -> Result<(), String> 
     Ok(())
 }
 
-fn record_numbers(records: &Path) -> std::io::Result<Vec<u64>> {
-    let mut numbers = Vec::new();
+/// The numbers of the records that there are, and how many bytes they have together.
+fn list_records(records: &Path) -> std::io::Result<(Vec<u64>, u64)> {
+    let (mut numbers, mut bytes) = (Vec::new(), 0);
     for entry in fs::read_dir(records)? {
-        let name = entry?.file_name();
+        let entry = entry?;
+        bytes += entry.metadata()?.len();
+        let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
         numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
     }
-    Ok(numbers)
+    Ok((numbers, bytes))
 }
 
-fn append(journal: &mut Lines, ledger: &mut Ledger, entry: &Entry) -> Result<(), OpenError> {
-    journal
-        .append(entry)
-        .and_then(|()| journal.sync())
-        .map_err(|error| OpenError(format!("writing the journal: {error}")))?;
-    ledger.apply(entry).map_err(OpenError)
+fn append(journal: &mut Journal, ledger: &mut Ledger, entry: &Entry) -> Result<(), OpenError> {
+    journal.append(entry).map_err(|error| OpenError::Failed(format!("writing the journal: {error}")))?;
+    ledger.apply(entry).map_err(OpenError::Failed)
 }
 
 /// Settles what never finished, and learns where the results stand.
 fn settle(
-    journal: &mut Lines,
+    journal: &mut Journal,
     ledger: &mut Ledger,
     records: &Path,
     deterministic: bool,
@@ -147,13 +156,15 @@ fn settle(
             continue;
         }
         let lines = if path.exists() {
-            Lines::open::<Line>(&path).map_err(|damage| damaged(&damage))?.values
-        } else if known.end.as_ref().is_some_and(|end| end.outcome == Outcome::Done) {
-            let what = "the record of a finished evaluation is missing".to_owned();
-            return Err(damaged(&Damage { path, line: 0, what }));
+            Lines::open::<Line>(&path).map_err(OpenError::Damaged)?.values
         } else {
             Vec::new()
         };
+        let is_done = known.end.as_ref().is_some_and(|end| end.outcome == Outcome::Done);
+        if is_done && !matches!(lines.last(), Some((_, Line::End(_)))) {
+            let what = "the record of a finished evaluation lacks its end".to_owned();
+            return Err(OpenError::Damaged(Damage { path, line: lines.len() as u64 + 1, what }));
+        }
         if known.end.is_none() {
             let end = lines.iter().find_map(|(_, line)| match line {
                 Line::End(end) => Some(end.clone()),

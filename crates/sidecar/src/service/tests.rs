@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::Service;
 use crate::api::{Charge, Choice, Evaluation, State};
-use crate::events::Entry;
-use crate::lines::Lines;
+use crate::journal;
 use crate::problem::Kind;
 use crate::service;
 use crate::testing::{self, Fake, Way, commit};
+use taskwright_eval::{Attempt, Attempts, ErrorClass};
 
 fn wait(service: &Service, evaluation: &Evaluation) -> Evaluation {
     let number = service::parse_id(&evaluation.id).unwrap();
@@ -194,10 +194,7 @@ fn an_evaluation_cut_short_is_settled_and_its_samples_kept() {
     evaluate_alone(&service, 2, "validation", &Choice::Count(8));
     drop(service);
     // As if the sidecar had been killed after three samples of the second one: its end never came.
-    let journal = folder.path().join("journal.jsonl");
-    let text = std::fs::read_to_string(&journal).unwrap();
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    std::fs::write(&journal, lines[..lines.len() - 1].concat()).unwrap();
+    journal::testing::cut(folder.path(), 1, false);
     let record = folder.path().join("records/000002.jsonl");
     let text = std::fs::read_to_string(&record).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -220,10 +217,7 @@ fn an_evaluation_whose_record_is_whole_is_done() {
     let service = open(&folder, &fake);
     evaluate_alone(&service, 1, "validation", &Choice::All);
     drop(service);
-    let journal = folder.path().join("journal.jsonl");
-    let text = std::fs::read_to_string(&journal).unwrap();
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    std::fs::write(&journal, lines[..lines.len() - 1].concat()).unwrap();
+    journal::testing::cut(folder.path(), 1, false);
     let service = open(&folder, &fake);
     assert_eq!(service.evaluation(1).unwrap().score, Some(1.0));
     assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
@@ -246,7 +240,9 @@ fn a_damaged_state_gives_no_service() {
     };
     assert!(refused(b"").unwrap().contains("damaged"), "emptied");
     let end_of_first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    assert!(refused(&whole[..end_of_first]).unwrap().contains("charge"), "charges cut off");
+    for cut in (0..whole.len()).filter(|end| *end == 0 || whole[end - 1] == b'\n') {
+        assert!(refused(&whole[..cut]).unwrap().contains("missing"), "whole lines lost after {cut} bytes");
+    }
     assert!(refused(&whole[end_of_first..]).is_some(), "the beginning cut off");
     let mut changed = whole.clone();
     changed[end_of_first + 30] ^= 1;
@@ -297,14 +293,85 @@ fn a_charge_that_cannot_be_written_is_no_charge() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();
     let service = open(&folder, &fake);
-    // A device that is always full.
-    let full = Lines::open::<Entry>(std::path::Path::new("/dev/full"));
-    let Ok(full) = full else { return };
-    *super::lock(&service.journal) = full.lines;
+    let Some(full) = journal::testing::full(folder.path()) else { return };
+    *super::lock(&service.journal) = full;
     let refused = service.evaluate(&commit(1), "validation", &Choice::All).unwrap_err();
     assert_eq!(refused.kind, Kind::Broken);
     assert_eq!(used(&service), Charge::default());
     assert_eq!(service.ledger().evaluations().len(), 0);
+}
+
+#[test]
+fn each_attempt_is_shown_where_the_task_says_so() {
+    let attempt = |reward, class, message: &str| Attempt {
+        reward,
+        class,
+        exception: class.map(|_| "RuntimeError".to_owned()),
+        message: message.to_owned(),
+        transcript: "what it said".to_owned(),
+        ..Attempt::default()
+    };
+    let list = vec![
+        attempt(Some(0.5), None, ""),
+        attempt(None, Some(ErrorClass::Candidate), ""),
+        attempt(None, Some(ErrorClass::Infrastructure), "no such label"),
+    ];
+    let attempts = Some(Box::new(Attempts { expected: 3, list, ..Attempts::default() }));
+    for shown in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let fake = Fake { attempts: attempts.clone(), ..Fake::default() };
+        let mut config = testing::config();
+        config.feedback.attempts = shown;
+        let service = testing::service(folder.path(), config, &fake);
+        evaluate(&service, 1, "train", &Choice::Count(1));
+        let views = service.samples(1, 0, u64::MAX).unwrap().remove(0).attempts;
+        assert!(!serde_json::to_string(&views).unwrap().contains("label"));
+        let seen: Vec<_> =
+            views.iter().map(|view| (view.score, view.error.as_deref(), view.log.is_some())).collect();
+        let all = [
+            (Some(0.5), None, true),
+            (None, Some("RuntimeError"), true),
+            (None, Some("infrastructure"), false),
+        ];
+        assert_eq!(seen, if shown { &all[..] } else { &[] });
+    }
+}
+
+#[test]
+fn where_there_is_no_room_nothing_more_is_taken_and_what_is_there_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    evaluate(&service, 1, "validation", &Choice::All);
+    fake.kept.store(2048 << 20, Ordering::SeqCst);
+    let refused = service.evaluate(&commit(2), "validation", &Choice::All).unwrap_err();
+    assert_eq!(refused.kind, Kind::Full);
+    let upload = folder.path().join("upload");
+    std::fs::write(&upload, "pack").unwrap();
+    assert_eq!(service.import(&upload, &commit(9)).unwrap_err().kind, Kind::Full);
+    // Nothing was charged, and what is known is still told and taken.
+    assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
+    assert_eq!(evaluate(&service, 1, "validation", &Choice::All).score, Some(1.0));
+    service.submit(&commit(1)).unwrap();
+    // A little less, and there is room again.
+    fake.kept.store((2048 << 20) - (1 << 20), Ordering::SeqCst);
+    assert!(service.evaluate(&commit(2), "train", &Choice::Count(2)).is_ok());
+}
+
+#[test]
+fn results_count_among_what_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake { noisy: true, ..Fake::default() };
+    let mut config = testing::config();
+    config.limits.state_mb = 1;
+    fake.kept.store((1 << 20) - 3000, Ordering::SeqCst);
+    let service = testing::service(folder.path(), config, &fake);
+    let taken = (0..20).take_while(|_| {
+        let asked = service.evaluate(&commit(1), "train", &Choice::All);
+        asked.is_ok_and(|evaluation| wait(&service, &evaluation).state == State::Done)
+    });
+    let taken = taken.count();
+    assert!((1..10).contains(&taken), "{taken}");
 }
 
 #[test]

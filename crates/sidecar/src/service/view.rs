@@ -3,11 +3,12 @@
 use tokio::sync::watch;
 
 use super::{Progress, Service, lock};
-use crate::api::{Evaluation, Page, SampleView, SplitPlan, State, Status, Use};
+use crate::api::{AttemptView, Evaluation, Page, SampleView, SplitPlan, State, Status, Use};
 use crate::events::{Line, Outcome, Purpose, Sample};
 use crate::ledger::Known;
 use crate::lines;
 use crate::problem::{Kind, Problem};
+use taskwright_eval::{Attempt, Attempts, ErrorClass};
 use taskwright_spec::model::Access;
 
 /// How many evaluations one page of the list shows.
@@ -147,7 +148,29 @@ impl Service {
             feedback: sample.feedback.filter(|_| !ours),
             log: sample.log.filter(|_| !ours && self.config.feedback.transcripts),
             seconds: sample.seconds,
+            attempts: sample.attempts.map(|attempts| self.show_attempts(*attempts)).unwrap_or_default(),
         }
+    }
+
+    /// Each attempt that ended, if the task shows them; what only we are to know of it stays out.
+    fn show_attempts(&self, attempts: Attempts) -> Vec<AttemptView> {
+        if !self.config.feedback.attempts {
+            return Vec::new();
+        }
+        let show = |attempt: Attempt| {
+            let ours = matches!(attempt.class, Some(ErrorClass::Infrastructure | ErrorClass::Verifier));
+            let shown = self.config.feedback.transcripts && !ours && !attempt.transcript.is_empty();
+            AttemptView {
+                score: attempt.reward,
+                error: attempt
+                    .exception
+                    .filter(|_| !ours)
+                    .or_else(|| ours.then(|| "infrastructure".to_owned())),
+                log: shown.then_some(attempt.transcript),
+                seconds: attempt.seconds,
+            }
+        };
+        attempts.list.into_iter().map(show).collect()
     }
 
     /// How the service stands.
@@ -161,7 +184,7 @@ impl Service {
             .filter(|(known, _)| known.charged.purpose == Purpose::Optimizer && known.end.is_none())
             .map(|(known, progress)| self.show(known, Some(progress)))
             .collect();
-        active.sort_by_key(|evaluation| evaluation.created);
+        active.sort_by_key(|evaluation| parse_id(&evaluation.id).unwrap_or_default());
         let budgets = self.evaluable().map(|(name, split)| {
             let used = ledger.used(name);
             let budget = Use {

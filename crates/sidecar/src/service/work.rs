@@ -102,8 +102,12 @@ impl Service {
         let mut fresh = Vec::new();
         let earlier = self.earlier(charged);
         for index in covered {
-            let known = self.ledger().result(&charged.tree, &charged.split, *index);
-            let Some(place) = known.or_else(|| earlier.get(index).copied()) else {
+            // What we decide by is what we measure ourselves: a candidate that rolls dice does not keep its lucky throw.
+            let known = match charged.purpose {
+                Purpose::Optimizer => self.ledger().result(&charged.tree, &charged.split, *index),
+                Purpose::Finalize(_) => earlier.get(index).copied(),
+            };
+            let Some(place) = known else {
                 fresh.push(*index);
                 continue;
             };
@@ -266,7 +270,11 @@ impl Service {
             eprintln!("taskwright: evaluation {number} failed: {error}");
         }
         let written = match record {
-            Some(mut record) => record.append(&Line::End(end.clone())).and_then(|()| record.sync()),
+            Some(mut record) => {
+                let written = record.append(&Line::End(end.clone())).and_then(|()| record.sync());
+                self.count_record(record.length());
+                written
+            }
             None => Ok(()),
         };
         let end = match written {

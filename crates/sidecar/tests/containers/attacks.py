@@ -145,7 +145,36 @@ def rise():
 def stop():
     os.kill(os.getpid(), signal.SIGSTOP)
 
-attacks = [None, files, environments, finalize, network, daemon, fork_bomb, memory, disk, flood, not_text, not_a_number, for_others, deep, kill, change, rise, stop]
+def odd_files():
+    made = []
+    ways = {
+        "fifo": lambda: os.mkfifo("fifo"), "link": lambda: os.symlink("/taskwright/serve.json", "link"),
+        "device": lambda: os.mknod("device", 0o600 | 0o060000, os.makedev(254, 0)),
+        "through": lambda: open("link").read(),
+    }
+    os.chdir(os.environ["TMPDIR"])
+    for name, way in ways.items():
+        try:
+            way()
+            made.append(name)
+        except OSError:
+            pass
+    return {"made": made}
+
+def ten_gigabytes():
+    os.chdir(os.environ["TMPDIR"])
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    written = 0
+    for attempt in [lambda: os.truncate("sparse", 10 << 30), lambda: os.posix_fallocate(file.fileno(), 0, 10 << 30)]:
+        try:
+            file = open("sparse", "wb")
+            attempt()
+            written += 10 << 30
+        except OSError:
+            pass
+    return {"written": written}
+
+attacks = [None, files, environments, finalize, network, daemon, fork_bomb, memory, disk, flood, not_text, not_a_number, for_others, deep, kill, change, rise, stop, odd_files, ten_gigabytes]
 
 for line in sys.stdin:
     row = json.loads(line)

@@ -29,14 +29,14 @@ fn candidate_code_reaches_nothing_and_hurts_nobody() {
         format!("{} {}", sample["feedback"], sample["error"])
     };
     // The honest ones, before and after all the others, are right.
-    for number in [0, 18, 19, 20, 21, 22, 23] {
+    for number in [0, 20, 21, 22, 23] {
         assert_eq!(samples[&format!("train-{number}")]["score"], 1.0, "{number}: {}", said(number));
     }
     assert!(said(1).contains("'found': []"), "files: {}", said(1));
     assert!(said(2).contains("'found': []") && said(2).contains("'roots': []"), "environ: {}", said(2));
     assert!(said(2).contains("'own': []"), "environ: {}", said(2));
     assert!(!said(3).contains("progress") && !said(3).contains("'command': 0"), "finalize: {}", said(3));
-    assert!(!said(4).contains("'1.1.1.1': 'connected'"), "network: {}", said(4));
+    assert!(!said(4).contains("connected"), "network: {}", said(4));
     for (number, errors) in [(6, "fork bomb"), (7, "memory"), (9, "flood"), (17, "stop")] {
         assert!(!samples[&format!("train-{number}")]["error"].is_null(), "{errors}: {}", said(number));
     }
@@ -46,6 +46,8 @@ fn candidate_code_reaches_nothing_and_hurts_nobody() {
     assert!(said(15).contains("[]") || !said(15).contains("/taskwright"), "change: {}", said(15));
     assert!(!said(15).contains("/usr/") && !said(15).contains("/etc/"), "change: {}", said(15));
     assert!(!said(16).contains("'setuid': 'done'"), "rise: {}", said(16));
+    assert!(said(18).contains("'made': []") || said(18).contains("'made': ['fifo', 'link']"), "{}", said(18));
+    assert!(said(19).contains("'written': 0"), "{}", said(19));
     assert_eq!(stage.foreign_processes(), Vec::<String>::new(), "nothing of it lives on");
     assert!(evaluation["failures"].as_object().unwrap().len() >= 2, "{evaluation}");
 

@@ -1,5 +1,7 @@
 //! The sidecar is killed in the middle of things: nothing is lost, nothing is refilled, and the verdict comes.
 
+use std::io::{BufRead, BufReader};
+
 use crate::stage::Stage;
 use crate::task::HONEST;
 
@@ -54,5 +56,97 @@ fn a_damaged_journal_gives_no_service_and_no_reward() {
     let (again, _) = stage.finalize();
     assert_eq!(verdict, again, "a verdict outlives the service");
     stage.in_sidecar("sed -i 's/\"runs\":1/\"runs\":0/' /var/lib/taskwright/journal.jsonl");
-    assert!(stage.restart_fails().contains("damaged"));
+    refuses_and_says_why(&stage, "checksum");
+}
+
+#[test]
+fn a_journal_that_lost_its_end_gives_no_service_and_no_reward() {
+    let Some(stage) = Stage::set() else { return };
+    stage.commit(HONEST);
+    stage.taskwright("eval --split validation", 0);
+    stage.taskwright("submit", 0);
+    // Without its last line nothing would be submitted.
+    stage.in_sidecar("sed -i '$d' /var/lib/taskwright/journal.jsonl");
+    refuses_and_says_why(&stage, "missing");
+}
+
+/// That nothing is served and nothing rewarded any more, and that everybody who asks is told why.
+fn refuses_and_says_why(stage: &Stage, why: &str) {
+    assert!(stage.restart_refuses().contains("damaged"));
+    let refused = stage.agent("taskwright eval --split train");
+    assert!(refused.status == 4 && refused.err.contains(why), "{}", refused.err);
+    let ran = stage.in_sidecar("taskwright finalize");
+    assert_eq!(ran.status, 1, "{} {}", ran.out, ran.err);
+    assert_eq!(stage.in_sidecar("ls /evidence").out.trim(), "verdict.json");
+    let verdict = stage.in_sidecar("cat /evidence/verdict.json").out;
+    assert!(verdict.contains("\"unscored\"") && verdict.contains(why), "{verdict}");
+}
+
+/// Asks for evaluations of ever other samples, as fast as they are answered, and prints the names of those it was given.
+const CHARGES: &str = r#"
+import json, random, sys, threading, urllib.request
+def ask(seed):
+    dice = random.Random(seed)
+    for _ in range(200):
+        ids = dice.sample([f"train-{n}" for n in range(24)], dice.randint(1, 24))
+        body = {"commit": sys.argv[1], "split": "train", "samples": {"ids": ids}}
+        try:
+            request = urllib.request.Request("http://eval-sidecar:8700/v1/evaluations", json.dumps(body).encode(), method="POST")
+            print(json.loads(urllib.request.urlopen(request, timeout=5).read())["id"], flush=True)
+        except OSError as error:
+            if getattr(error, "code", 0) != 429: return
+threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"#;
+
+#[test]
+fn killed_in_the_middle_of_charges() {
+    let Some(stage) = Stage::set() else { return };
+    stage.write("/tmp/charges.py", CHARGES);
+    for round in 0..4_usize {
+        stage.commit(&format!("{}# {round}\n", slow(0.05)));
+        stage.taskwright("eval --split train --samples 1", 0);
+        let mut asking = stage.start("python3 /tmp/charges.py $(git rev-parse HEAD)");
+        let mut lines = BufReader::new(asking.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut given: Vec<String> = lines.by_ref().take(5 + 7 * round).collect();
+        stage.kill_and_restart();
+        given.extend(lines);
+        asking.wait().unwrap();
+        // Whoever was told of an evaluation finds it, and the budget is the sum of what they all cost.
+        let list = stage.taskwright("results list", 0);
+        let known: Vec<&str> =
+            list["evaluations"].as_array().unwrap().iter().filter_map(|known| known["id"].as_str()).collect();
+        assert!(given.len() >= 5 + 7 * round, "{given:?}");
+        for id in &given {
+            assert!(known.contains(&id.as_str()), "{id} was given and is not known after round {round}");
+        }
+        let sum = |what: &str| -> u64 {
+            let all = list["evaluations"].as_array().unwrap();
+            all.iter().filter_map(|known| known["charged"][what].as_u64()).sum()
+        };
+        let used = &stage.taskwright("status", 0)["budgets"]["train"];
+        assert_eq!(used["samples_used"], sum("samples"), "after round {round}");
+        assert_eq!(used["runs_used"], sum("runs"), "after round {round}");
+        // At most once for each sample of each of the programs.
+        assert!(sum("samples") <= 24 * (round as u64 + 1), "{} after round {round}", sum("samples"));
+    }
+    assert_eq!(stage.taskwright("eval --split train", 0)["score"], 1.0);
+    stage.taskwright("submit", 0);
+    let (_, reward) = stage.finalize();
+    assert_eq!(reward["reward"], 1.0);
+}
+
+#[test]
+fn a_server_that_is_killed_comes_back_by_itself() {
+    let Some(stage) = Stage::set() else { return };
+    stage.commit(&slow(0.3));
+    stage.taskwright("eval --split validation --detach", 0);
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    stage.kill_server();
+    stage.healthy();
+    assert_eq!(stage.foreign_processes(), Vec::<String>::new());
+    assert_eq!(stage.taskwright("eval --split validation", 0)["score"], 1.0);
+    stage.taskwright("submit", 0);
+    assert_eq!(stage.finalize().1["reward"], 1.0);
 }

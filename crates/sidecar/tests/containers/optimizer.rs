@@ -89,6 +89,96 @@ fn overlapping_subsets_are_answered_in_whole_blocks_and_the_budget_ends() {
     stage.taskwright("eval --split validation", 3);
 }
 
+/// Opens many connections and asks on all of them before it reads any answer; counts the answers.
+const AT_ONCE: &str = r#"
+import collections, json, socket, sys
+def request(n):
+    ids = [f"validation-{(n + i) % 20}" for i in range(5 + n % 16)]
+    body = json.dumps({"commit": sys.argv[1], "split": "validation", "samples": {"ids": ids}})
+    return f"POST /v1/evaluations HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+where = (socket.gethostbyname("eval-sidecar"), 8700)
+sockets = [socket.create_connection(where, 60) for _ in range(1000)]
+for n, s in enumerate(sockets): s.sendall(request(n))
+answers = collections.Counter()
+for s in sockets:
+    text = b""
+    while piece := s.recv(65536): text += piece
+    answers[text.split()[1].decode()] += 1
+print(json.dumps(answers))
+"#;
+
+#[test]
+fn a_thousand_requests_at_once() {
+    let Some(stage) = Stage::set() else { return };
+    stage.commit(HONEST);
+    stage.taskwright("eval --split train --samples 1", 0);
+    stage.write("/tmp/at-once.py", AT_ONCE);
+    let ran = stage.agent("ulimit -n 4096; python3 /tmp/at-once.py $(git rev-parse HEAD)");
+    let answers: std::collections::BTreeMap<String, u64> =
+        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}{}", ran.out, ran.err));
+    assert_eq!(answers.values().sum::<u64>(), 1000, "{answers:?}");
+    assert!(answers.keys().all(|status| ["201", "403", "429"].contains(&status.as_str())), "{answers:?}");
+    // Four blocks make fifteen sets; each was given to many and paid for once.
+    stage.agent("taskwright wait");
+    let status = stage.taskwright("status", 0);
+    assert_eq!(status["budgets"]["validation"]["samples_used"], 20, "{status}");
+    assert!(status["budgets"]["validation"]["runs_used"].as_u64().unwrap() <= 6, "{status}");
+    assert_eq!(stage.taskwright("eval --split validation", 0)["score"], 1.0);
+}
+
+#[test]
+fn a_full_disk_keeps_nobody_from_being_judged() {
+    let options = ["--opt", "type=tmpfs", "--opt", "device=tmpfs", "--opt", "o=size=110m"];
+    let Some(stage) = Stage::set_with(&options, |_| ()) else { return };
+    stage.commit(HONEST);
+    stage.taskwright("eval --split validation", 0);
+    stage.taskwright("submit", 0);
+    let fill = "git checkout -q -B fill main; head -c 8000000 /dev/urandom > noise; git add -A; \
+                git -c user.name=a -c user.email=a@b commit -qm noise; taskwright eval --split train";
+    let ran: Vec<crate::stage::Ran> = (0..6).map(|_| stage.agent(fill)).collect();
+    let said = |ran: &crate::stage::Ran| format!("{}: {}", ran.status, ran.err);
+    assert_eq!(ran[0].status, 0, "{}", said(&ran[0]));
+    let last = &ran[5];
+    assert!(
+        last.status == 3 && last.err.contains("keeps") && last.err.contains("MiB free for the end"),
+        "{}",
+        said(last)
+    );
+    // What was made before is still there, and counts.
+    stage.agent("git checkout -q main");
+    assert_eq!(stage.taskwright("eval --split validation", 0)["score"], 1.0);
+    stage.taskwright("submit", 0);
+    let (verdict, reward) = stage.finalize();
+    assert_eq!((reward["reward"].as_f64(), &verdict["winner"]["by"]), (Some(1.0), &"submit".into()));
+    assert_eq!(verdict["evidence"].as_object().unwrap().len(), 3, "{verdict}");
+}
+
+#[test]
+fn the_same_candidate_has_the_same_score_however_often_it_is_asked_for() {
+    let again = |config: &mut serde_json::Value| {
+        config["selection"] = serde_json::json!({ "split": "validation", "policy": "auto_best",
+            "rescore_top_k": 1, "rescore_attempts": 10 });
+    };
+    let Some(stage) = Stage::set_with(&[], again) else { return };
+    // Right for some of the samples, so that the score is no round number.
+    stage.commit(&HONEST.replace("* 2", "* (2 if row['input']['x'] % 3 else 0)"));
+    let first = stage.taskwright("eval --split validation", 0);
+    for _ in 0..9 {
+        // From the record.
+        let again = stage.taskwright("eval --split validation", 0);
+        assert_eq!((&again["id"], &again["score"]), (&first["id"], &first["score"]));
+    }
+    // Not from the record: finalizing runs it ten times more.
+    let (verdict, _) = stage.finalize();
+    let ranked = &verdict["ranking"][0];
+    assert_eq!((&ranked["score"], &ranked["rescored"]), (&first["score"], &first["score"]), "{verdict}");
+    let evaluations = stage.in_sidecar("cat /evidence/evaluations.jsonl").out;
+    let run: Vec<&str> = evaluations.lines().filter(|line| line.contains("rescore attempt")).collect();
+    assert_eq!(run.len(), 10);
+    let score = format!("\"score\":{}", first["score"]);
+    assert!(run.iter().all(|line| line.contains(&score) && line.contains("\"recorded\":0")), "{run:#?}");
+}
+
 #[test]
 fn forged_results_and_evidence_change_nothing() {
     let Some(stage) = Stage::set() else { return };

@@ -5,6 +5,9 @@ use crate::task::HONEST;
 
 const COMMIT: &str = "git -c user.name=a -c user.email=a@b commit -qm hostile";
 
+/// Makes a commit with a file of 5 GiB of zeros, object by object, and uploads it.
+const HUGE: &str = include_str!("huge.py");
+
 fn refused(stage: &Stage, script: &str, words: &str) {
     let ran = stage.agent(&format!("set -e; git reset -q --hard start; git clean -qfdx; {script}"));
     assert_eq!(ran.status, 0, "{script}: {}", ran.err);
@@ -29,12 +32,17 @@ fn hostile_repositories_are_refused_or_harmless() {
     refused(&stage, &format!("head -c 20000000 /dev/urandom > big; git add -A; {COMMIT}"), "");
     // A blob that is small as it is sent and large as it is.
     refused(&stage, &format!("truncate -s 300M zeros; git add -A; {COMMIT}"), "");
+    // Five gigabytes in a pack of five megabytes.
+    stage.write("/tmp/huge.py", HUGE);
+    let ran = stage.agent("git reset -q --hard start; python3 /tmp/huge.py $(git rev-parse HEAD)");
+    assert!(ran.out.contains("422") || ran.out.contains("413"), "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("an object of 5120 MiB"), "{} {}", ran.out, ran.err);
     // A tree of trees: a million files in a few objects.
     let bomb = "t=$(git mktree < /dev/null); b=$(echo x | git hash-object -w --stdin); \
         t=$(for i in $(seq 100); do printf '100644 blob %s\\tf%s\\n' $b $i; done | git mktree); \
         for level in 1 2; do t=$(for i in $(seq 100); do printf '040000 tree %s\\td%s\\n' $t $i; done | git mktree); done; \
         c=$(git -c user.name=a -c user.email=a@b commit-tree $t -p HEAD -m bomb); git update-ref HEAD $c";
-    refused(&stage, bomb, "");
+    refused(&stage, bomb, "the number of files and folders");
     let names = "b=$(echo x | git hash-object -w --stdin); \
         t=$(printf '100644 blob %s\\t.git\\n' $b | git mktree); \
         t=$(printf '040000 tree %s\\tfolder\\n' $t | git mktree); \
@@ -79,7 +87,7 @@ fn broken_uploads_are_refused() {
     assert_eq!(put(&format!("{pack} | head -c -10")), "400");
     assert_eq!(put(&format!("{pack} | tr a b")), "400");
     assert_eq!(put("printf \"%s~1\\n\" $c | git pack-objects --revs --stdout -q"), "400");
-    assert_eq!(put("head -c 9000000 /dev/zero"), "413");
+    assert_eq!(put("head -c 12000000 /dev/zero"), "413");
     assert_eq!(put(pack), "201");
     assert_eq!(stage.taskwright("eval --split train", 0)["score"], 1.0);
 }

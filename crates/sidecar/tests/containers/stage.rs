@@ -1,7 +1,7 @@
 //! A task's containers: the sidecar and the optimizer's, on a network without a way out.
 
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,11 @@ fn skipped(why: &str) {
 impl Stage {
     /// The containers, or none where they cannot be had.
     pub fn set() -> Option<Self> {
+        Self::set_with(&[], |_| ())
+    }
+
+    /// The same with options for the volume that holds the sidecar's state, and changes to the serve config.
+    pub fn set_with(volume: &[&str], change: impl FnOnce(&mut Value)) -> Option<Self> {
         let engine = Command::new("docker").args(["version"]).stdin(Stdio::null()).output();
         if !engine.is_ok_and(|output| output.status.success()) {
             skipped("the attack suite needs a container engine");
@@ -76,16 +81,18 @@ impl Stage {
         let name = format!("taskwright-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
         let files = tempfile::tempdir().unwrap();
         let (image, repository) = (files.path().join("taskwright"), files.path().join("workspace"));
-        task::write(&image, &repository);
+        task::write(&image, &repository, change);
         let stage = Self { name, _files: files };
         must(&["network", "create", "--internal", &stage.name]);
-        must(&["volume", "create", &stage.name]);
+        must(&[&["volume", "create"], volume, &[&stage.name]].concat());
         let sidecar = stage.sidecar();
         let volume = format!("{}:/var/lib/taskwright", stage.name);
         let secret = format!("TASK_SECRET={SECRET}");
         must(&[
             "create",
             "--init",
+            "--restart",
+            "on-failure:5",
             "--name",
             &sidecar,
             "--network",
@@ -148,6 +155,17 @@ impl Stage {
     /// Runs a shell command as the optimizer's user.
     pub fn agent(&self, script: &str) -> Ran {
         docker(&["exec", "-u", "agent", "-w", "/workspace", &self.main(), "bash", "-c", script])
+    }
+
+    /// Starts a shell command as the optimizer's user, whose output is read as it comes.
+    pub fn start(&self, script: &str) -> Child {
+        Command::new("docker")
+            .args(["exec", "-u", "agent", "-w", "/workspace", &self.main(), "bash", "-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
     }
 
     /// Runs a shell command as root in the sidecar.
@@ -213,13 +231,24 @@ impl Stage {
         self.healthy();
     }
 
-    /// Restarts the sidecar, which must not come up, and returns what it said.
-    pub fn restart_fails(&self) -> String {
+    /// Kills the server alone, as the kernel does when memory runs out; the container comes back by itself.
+    pub fn kill_server(&self) {
+        self.in_sidecar("kill -9 $(pidof taskwright)");
+    }
+
+    /// Restarts the sidecar, which must not serve, and returns what it says instead.
+    pub fn restart_refuses(&self) -> String {
         must(&["kill", "-s", "KILL", &self.sidecar()]);
         must(&["start", &self.sidecar()]);
-        let status = must(&["wait", &self.sidecar()]);
-        assert_ne!(status, "0");
-        docker(&["logs", &self.sidecar()]).err
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let ran = self.in_sidecar("taskwright health");
+            assert_ne!(ran.status, 0);
+            if !ran.err.contains("cannot be reached") || Instant::now() > deadline {
+                return ran.err;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Processes in the sidecar that do not belong to root, with their user.

@@ -33,8 +33,9 @@ for line in sys.stdin:
                       "feedback": repr(row["output"])[:4000]}), flush=True)
 "#;
 
-/// Writes what an image would bring into a folder, and the baseline's repository into another.
-pub fn write(image: &Path, repository: &Path) {
+/// Writes what an image would bring into a folder, and the baseline's repository into another. The serve config may be
+/// changed before it is written.
+pub fn write(image: &Path, repository: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     for folder in ["baseline", "dataset", "scorer"] {
         fs::create_dir_all(image.join(folder)).unwrap();
     }
@@ -58,7 +59,7 @@ pub fn write(image: &Path, repository: &Path) {
         serde_json::json!({ "access": access, "budget": budget, "min_samples": floor, "expose": false,
             "samples": ids[name] })
     };
-    let serve = serde_json::json!({
+    let mut serve = serde_json::json!({
         "serve_version": 1, "task": "tests/attacked", "version": "1.0.0", "description": "Double numbers",
         "mode": "a", "baseline": { "commit": commit, "tree": tree, "read_only": ["keep.txt"] },
         "objective": { "metric": "score", "direction": "maximize", "failure_value": 0.0, "constraints": [] },
@@ -71,13 +72,14 @@ pub fn write(image: &Path, repository: &Path) {
         "targets": [{ "split": "test", "reward_key": "reward", "samples": ids["test"], "attempts": 1,
             "aggregate": "mean", "failure_value": 0.0, "direction": "maximize", "max_attempts": 1 }],
         "limits": { "sample_timeout_sec": 8, "concurrency": 2, "memory_mb": 256, "processes": 24,
-            "file_size_mb": 8, "output_mb": 1, "candidate_mb": 4 },
+            "file_size_mb": 8, "output_mb": 1, "candidate_mb": 8 },
         "feedback": { "transcripts": true, "max_bytes": 8000, "attempts": false },
         "scorer": { "run": ["python3", "main.py"], "score": ["python3", "{scorer}/score.py"], "batch": 1,
             "deterministic": true, "env": {}, "rows": ["rows.jsonl"], "id": "id", "labels": ["label"],
             "scorer_digest": "sha256:0", "dataset_digest": "sha256:0" },
         "secrets": ["TASK_SECRET"],
     });
+    change(&mut serve);
     fs::write(image.join("serve.json"), serve.to_string()).unwrap();
 }
 
