@@ -1,1 +1,23 @@
 //! Experiments: a manifest says which agents try which tasks; it becomes one job of Harbor, whose trials the ledger keeps.
+//!
+//! [`load`] reads a manifest, [`plan::plan`] finds its tasks and makes the job's configuration of it, [`Prepared::write`]
+//! puts both where a run needs them, and [`progress::look`] says how far a job is, whoever runs it.
+
+mod check;
+pub mod dispatch;
+pub mod error;
+pub mod inputs;
+pub mod jobs;
+mod load;
+mod lower;
+pub mod model;
+pub mod plan;
+pub mod progress;
+
+mod tasks;
+mod yaml;
+
+pub use error::{ExperimentError, Result};
+pub use load::{find, load, reference_page, schema_text};
+pub use model::Experiment;
+pub use plan::{Plan, Prepared};

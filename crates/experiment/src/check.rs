@@ -1,0 +1,44 @@
+//! What must hold between the fields of a manifest: each rule with its place, its message and what to do.
+
+mod agents;
+mod conduct;
+mod secrets;
+mod tasks;
+
+use taskwright_harbor::names::check_dir_name;
+use taskwright_spec::check::{Context, at_least_one};
+
+use crate::model::Experiment;
+
+/// Applies every rule.
+pub fn check(context: &mut Context<'_, Experiment>) {
+    let experiment = context.value();
+    if check_dir_name(&experiment.name).is_err() {
+        context.error(
+            &["name"],
+            format!("`{}` cannot name an experiment", experiment.name.escape_debug()),
+            "use 1 to 32 of a-z, 0-9 and `-`, with no `-` at either end: it becomes a part of folder names",
+        );
+    }
+    at_least_one(context, &["repetitions"], experiment.repetitions, "1 tries each task once");
+    filled(context, &["reward_key"], experiment.reward_key.as_deref());
+    tasks::check(context);
+    agents::check(context);
+    conduct::check(context);
+}
+
+/// Reports a number of seconds, or a factor, that is not greater than zero.
+fn positive(context: &mut Context<'_, Experiment>, path: &[&str], value: Option<f64>, hint: &str) {
+    if value.is_some_and(|value| value <= 0.0) {
+        let name = path.last().copied().unwrap_or_default();
+        context.error(path, format!("`{name}` must be greater than 0"), hint);
+    }
+}
+
+/// Reports texts that are empty or hold what no name does.
+fn filled(context: &mut Context<'_, Experiment>, path: &[&str], text: Option<&str>) {
+    if text.is_some_and(|text| text.trim() != text || text.is_empty() || text.contains(char::is_control)) {
+        let name = path.last().copied().unwrap_or_default();
+        context.error(path, format!("`{name}` has no proper value"), "leave it out if there is none");
+    }
+}

@@ -1,0 +1,238 @@
+//! Starts `harbor run` for a job and watches it to its end.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_harbor::HARBOR_VERSION;
+use taskwright_harbor::child::{Environment, describe, tail};
+use taskwright_harbor::command::{HarborCommand, Launcher, UvLauncher};
+use taskwright_harbor::exceptions::reward_is_valid;
+use taskwright_harbor::job::{JobFolder, TrialFolder};
+use taskwright_harbor::result::TrialResult;
+use taskwright_harbor::run::{Run, run};
+use taskwright_harbor::tools;
+
+use crate::error::{ExperimentError, Result, failed};
+use crate::jobs::Job;
+use crate::plan::Prepared;
+use crate::progress::Tally;
+
+/// How much of what Harbor printed is shown when it failed.
+const SHOWN: usize = 3000;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, and as it should. Nothing is said of the trials by that.
+    Done,
+    /// We were asked to stop it.
+    Interrupted,
+    /// Its time was up.
+    OutOfTime,
+}
+
+/// How far a run is, told several times a second.
+#[derive(Debug)]
+pub struct Now<'a> {
+    /// The trials that have ended.
+    pub tally: &'a Tally,
+    /// How many have begun and not ended.
+    pub running: usize,
+}
+
+/// A Harbor that can be started for a job.
+#[derive(Debug, Clone)]
+pub struct Harbor {
+    environment: Environment,
+    launcher: Launcher,
+    arguments: Vec<String>,
+    root: Utf8PathBuf,
+    docker: bool,
+}
+
+impl Harbor {
+    /// Finds the Harbor that a job needs: the installed one, or one that uv installs where packages stand beside it.
+    pub fn find(root: &Utf8Path, prepared: &Prepared) -> Result<Self> {
+        let environment = Environment::inherited();
+        let path = environment.get("PATH");
+        let path = path.as_deref();
+        let beside = !prepared.packages.is_empty() || !prepared.extras.is_empty();
+        let uv = || {
+            tools::uv(path).map(|uv| {
+                let extras = match prepared.extras.as_slice() {
+                    [] => String::new(),
+                    extras => format!("[{}]", extras.join(",")),
+                };
+                Launcher::Uv(UvLauncher {
+                    harbor: format!("harbor{extras}=={HARBOR_VERSION}"),
+                    packages: prepared.packages.iter().map(|place| root.join(place).into()).collect(),
+                    ..UvLauncher::new(uv)
+                })
+            })
+        };
+        let launcher = if beside {
+            uv()
+        } else {
+            // What is said of a `harbor` that cannot be used is of more use than that there is no uv either.
+            tools::harbor(path).map(Launcher::Installed).or_else(|error| uv().map_err(|_| error))
+        };
+        let launcher = launcher.map_err(|error| ExperimentError::new(error.to_string()))?;
+        Ok(Self {
+            environment,
+            launcher,
+            arguments: prepared.arguments.clone(),
+            root: root.to_owned(),
+            docker: prepared.config.environment.is_docker(),
+        })
+    }
+
+    fn command(&self, config: &Utf8Path) -> HarborCommand {
+        HarborCommand {
+            launcher: self.launcher.clone(),
+            config: config.into(),
+            extra_args: self.arguments.clone(),
+        }
+    }
+
+    /// The command as a line for a shell in the workspace's root.
+    pub fn shell_line(&self, config: &Utf8Path) -> String {
+        self.command(config).shell_line()
+    }
+
+    /// Has Harbor read a configuration without running anything: it then takes no key that it does not know, and looks
+    /// at the arguments of agents and at the variables that must be set. Gives what Harbor says of it.
+    pub fn check(&self, config: &str) -> Result<String> {
+        let doing = || ExperimentError::new("asking Harbor to check the job's configuration");
+        let folder = tempfile::tempdir().map_err(|error| doing().because(&error))?;
+        let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml")).map_err(|path| {
+            ExperimentError::new(format!("`{}` has a name that is not UTF-8", path.display()))
+        })?;
+        std::fs::write(&path, config).map_err(failed("writing", &path))?;
+        let log = folder.path().join("log");
+        let output = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
+        let (stdout, stderr) = output.map_err(|error| doing().because(&error))?;
+        let mut words = self.command(&path).words().into_iter();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command
+            .args(words)
+            .arg("--dry-run")
+            .current_dir(&self.root)
+            // Harbor breaks its lines at the width of what it takes for a terminal.
+            .env("COLUMNS", "200")
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(stderr);
+        let status = command.status().map_err(|error| doing().because(&error))?;
+        let said = tail(&log, SHOWN);
+        if status.success() {
+            return Ok(said.lines().rfind(|line| line.contains("OK")).unwrap_or_default().to_owned());
+        }
+        Err(ExperimentError::new(format!("Harbor refuses the job: {}", reason(&said)))
+            .hint("nothing was run; see what it says of the agent or the variable, and mend the manifest"))
+    }
+
+    /// Runs a job to its end, or until `stop` is set or its time is up. What is finished is kept in any case. `lock` is
+    /// what [`Job::acquire`] gave: it is held until the last of the run is gone.
+    pub fn run(
+        &self,
+        job: &Job,
+        lock: &File,
+        run_sec: Option<f64>,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(&Now<'_>),
+    ) -> Result<Ending> {
+        let command = self.command(&job.config());
+        let log: PathBuf = job.log().into();
+        let settings = Run {
+            folder: self.root.as_std_path(),
+            docker: self.docker,
+            hold: Some(lock),
+            ..Run::new(&command, job.dir.as_std_path(), &log, &self.environment)
+        };
+        let tally =
+            std::cell::RefCell::new(Tally::new(job.record().and_then(|record| record.reward_key).as_deref()));
+        let deadline = run_sec
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .and_then(|time| Instant::now().checked_add(time));
+        let mut ending = Ending::Done;
+        let ended = run(&settings, &mut |event| tally.borrow_mut().observe(event), &mut |watch| {
+            tell(&Now { tally: &tally.borrow(), running: watch.running().count() });
+            if stop.load(Ordering::Relaxed) {
+                ending = Ending::Interrupted;
+            } else if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                ending = Ending::OutOfTime;
+            }
+            ending == Ending::Done
+        })
+        .map_err(|error| ExperimentError::new(error.to_string()))?;
+        tell(&Now { tally: &tally.borrow(), running: 0 });
+        if let Some(why) = ended.left_behind {
+            return Err(ExperimentError::new(format!("containers of the stopped run may be left: {why}"))
+                .hint("`docker ps` shows them; their names begin with those of the trials"));
+        }
+        if ending == Ending::Done && !ended.status.success() {
+            return Err(ExperimentError::new(format!(
+                "Harbor {}: {}",
+                describe(ended.status),
+                reason(&tail(&log, SHOWN))
+            ))
+            .hint(format!("all it printed stands in `{}`", job.log())));
+        }
+        Ok(ending)
+    }
+}
+
+/// Which trials of a job are made again when it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redo {
+    /// Those that somebody stopped.
+    Cancelled,
+    /// Those without a reward that counts, too.
+    Failed,
+}
+
+/// Removes the results that are to be made again, so that Harbor's own resume makes them: it takes every trial that has
+/// a result for done. Gives how many those were.
+pub fn make_way(job: &Job, redo: Redo) -> Result<usize> {
+    let said = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
+    let folder = match JobFolder::open(job.dir.as_std_path()) {
+        Ok(folder) => folder,
+        Err(error) if error.is_missing() => return Ok(0),
+        Err(error) => return Err(said(&error)),
+    };
+    let mut buffer = Vec::new();
+    let mut removed = 0;
+    for trial in folder.trials().map_err(|error| said(&error))?.flatten().filter(TrialFolder::is_trial) {
+        let again = match trial.result(&mut buffer) {
+            Ok(result) => is_again(&result, redo),
+            // Without a result Harbor makes it again by itself; one that cannot be read it takes for done.
+            Err(error) => !error.is_missing(),
+        };
+        if again {
+            let path = Utf8Path::from_path(trial.path()).unwrap_or(&job.dir);
+            std::fs::remove_dir_all(trial.path()).map_err(failed("removing", path))?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn is_again(result: &TrialResult, redo: Redo) -> bool {
+    let cancelled = result.exceptions().any(|exception| exception.kind == "CancelledError");
+    cancelled || (redo == Redo::Failed && !reward_is_valid(result))
+}
+
+/// What Harbor says went wrong, without the frames and the pictures of code around it.
+fn reason(said: &str) -> String {
+    let framed = |line: &&str| !line.starts_with(['│', '╭', '╰', '❱']) && !line.trim().is_empty();
+    let lines: Vec<&str> = said.lines().filter(framed).collect();
+    let last = lines.len().saturating_sub(12);
+    match lines.get(last..) {
+        Some(lines) if !lines.is_empty() => lines.join("\n"),
+        _ => "it says nothing".to_owned(),
+    }
+}

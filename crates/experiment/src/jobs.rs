@@ -1,0 +1,177 @@
+//! Where jobs are kept: `jobs/` in the workspace's root, so that no `cargo clean` takes results away.
+//!
+//! ```text
+//! jobs/NAME-DIGEST/                 Harbor's folder of the job, as `harbor view jobs` expects it
+//!   config.json lock.json result.json TRIAL/...    Harbor's
+//!   harbor.yaml                     what the manifest was lowered to
+//!   experiment.json                 which experiment it is, and what its tasks were built from
+//!   run.lock  run.log               held by whoever runs it; what Harbor printed
+//! jobs/.inputs/DIGEST/NAME          the tasks as they were: see `crate::inputs`
+//! ```
+//!
+//! Ours are files: Harbor removes folders that it does not know from a job when that is resumed.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use taskwright_build::lock::LockEntry;
+use taskwright_build::workspace::replace;
+
+use crate::error::{ExperimentError, Result, failed};
+
+/// The folder of the jobs, from the workspace's root.
+pub const FOLDER: &str = "jobs";
+/// The folder of the copies, in that of the jobs.
+pub const INPUTS: &str = ".inputs";
+/// The lowered configuration.
+pub const CONFIG: &str = "harbor.yaml";
+/// What Harbor printed.
+pub const LOG: &str = "run.log";
+const RECORD: &str = "experiment.json";
+const LOCK: &str = "run.lock";
+/// The version of the record's format.
+const VERSION: u64 = 1;
+
+/// Which experiment a job is, and what its tasks were built from: what the job's own files do not say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this format.
+    pub version: u64,
+    /// The experiment's name.
+    pub experiment: String,
+    /// The manifest, from the workspace's root.
+    pub manifest: String,
+    /// Which of the rewards counts, if the manifest says so.
+    pub reward_key: Option<String>,
+    /// How many trials are planned; none if Harbor fetches tasks, so that only its own lock says.
+    pub planned: Option<u64>,
+    /// The tasks on this machine.
+    pub tasks: Vec<TaskRecord>,
+}
+
+/// A task of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// The name of its folder.
+    pub name: String,
+    /// The digest of its copy: every name, kind and content.
+    pub copy: String,
+    /// What the lock of this workspace said of it when it was run, if a spec describes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<LockEntry>,
+}
+
+impl Record {
+    /// A record in this version's format.
+    pub fn new(experiment: &str, manifest: &Utf8Path, reward_key: Option<&str>) -> Self {
+        Self {
+            version: VERSION,
+            experiment: experiment.to_owned(),
+            manifest: manifest.to_string(),
+            reward_key: reward_key.map(str::to_owned),
+            planned: None,
+            tasks: Vec::new(),
+        }
+    }
+}
+
+/// A job's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// Its folder; absolute.
+    pub dir: Utf8PathBuf,
+}
+
+impl Job {
+    /// The job of a name.
+    pub fn new(root: &Utf8Path, name: &str) -> Self {
+        Self { name: name.to_owned(), dir: root.join(FOLDER).join(name) }
+    }
+
+    /// Whether it was begun.
+    pub fn exists(&self) -> bool {
+        self.dir.join(CONFIG).exists()
+    }
+
+    /// The lowered configuration.
+    pub fn config(&self) -> Utf8PathBuf {
+        self.dir.join(CONFIG)
+    }
+
+    /// What Harbor printed.
+    pub fn log(&self) -> Utf8PathBuf {
+        self.dir.join(LOG)
+    }
+
+    /// Makes the folder, with what is ours.
+    pub fn create(&self, config: &str, record: &Record) -> Result<()> {
+        let text = serde_json::to_string_pretty(record)
+            .map_err(|error| ExperimentError::new(format!("writing the job's record: {error}")))?;
+        replace(&self.dir.join(RECORD), format!("{text}\n").as_bytes())?;
+        // Last: with it the job exists.
+        replace(&self.config(), config.as_bytes())?;
+        Ok(())
+    }
+
+    /// Which experiment it is; none if it is not one of ours.
+    pub fn record(&self) -> Option<Record> {
+        let record: Record = serde_json::from_slice(&fs::read(self.dir.join(RECORD)).ok()?).ok()?;
+        (record.version == VERSION).then_some(record)
+    }
+
+    /// Keeps other processes from running it, until this is dropped; none if another one runs it already.
+    pub fn acquire(&self) -> Result<Option<File>> {
+        let path = self.dir.join(LOCK);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed("opening", &path))?;
+        match file.try_lock() {
+            Ok(()) => {
+                // Only words for whoever asks.
+                let _ = file.set_len(0);
+                let _ = write!(file, "{}", std::process::id());
+                Ok(Some(file))
+            }
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(ExperimentError::io("locking", &path, &error)),
+        }
+    }
+
+    /// The process that runs it; none if none does. An empty text is one that has not said its number yet.
+    pub fn runner(&self) -> Option<String> {
+        let file = File::open(self.dir.join(LOCK)).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => fs::read_to_string(self.dir.join(LOCK)).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// The jobs of an experiment, or all there are, by name. Folders that are no jobs of ours are passed over.
+pub fn list(root: &Utf8Path, experiment: Option<&str>) -> Result<Vec<Job>> {
+    let folder = root.join(FOLDER);
+    let entries = match folder.read_dir_utf8() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(ExperimentError::io("reading", &folder, &error)),
+    };
+    let mut jobs = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed("reading", &folder))?;
+        let job = Job::new(root, entry.file_name());
+        let Some(record) = job.record() else { continue };
+        if experiment.is_none_or(|experiment| experiment == record.experiment) {
+            jobs.push(job);
+        }
+    }
+    jobs.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(jobs)
+}

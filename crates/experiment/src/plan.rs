@@ -1,0 +1,232 @@
+//! From a manifest to a job: its tasks, the copies it runs from, its configuration and its name.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_build::Workspace;
+use taskwright_build::digest::Digest;
+use taskwright_harbor::job_config::{JobConfig, TaskConfig};
+use taskwright_spec::document::Document;
+use taskwright_spec::model::SpecPath;
+
+use crate::error::{ExperimentError, Result};
+use crate::inputs::{self, Input, Kind};
+use crate::jobs::{self, Job, Record, TaskRecord};
+use crate::lower::{self, Files};
+use crate::model::Experiment;
+use crate::tasks::{self, FoundTasks};
+use crate::yaml;
+
+/// How many digits of the configuration's digest a job's name ends with.
+const DIGITS: usize = 8;
+
+/// A manifest with the tasks that it names.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    workspace: &'a Workspace,
+    document: &'a Document<Experiment>,
+    found: FoundTasks,
+}
+
+/// Finds the tasks of a manifest.
+pub fn plan<'a>(workspace: &'a Workspace, document: &'a Document<Experiment>) -> Result<Plan<'a>> {
+    let found = tasks::find(workspace, document)?;
+    Ok(Plan { workspace, document, found })
+}
+
+/// A job that is ready to be written and run.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What Harbor is told, the job's name in it.
+    pub config: JobConfig,
+    /// Further arguments of `harbor run`.
+    pub arguments: Vec<String>,
+    /// Where the Python packages of agents will be, from the workspace's root.
+    pub packages: Vec<Utf8PathBuf>,
+    /// Harbor's optional parts.
+    pub extras: Vec<String>,
+    /// Seconds after which the run is stopped.
+    pub run_sec: Option<f64>,
+    /// What the job's own files do not say.
+    pub record: Record,
+    inputs: Vec<Input>,
+}
+
+impl Plan<'_> {
+    /// The names of the tasks that specs of this workspace describe: what has to be built.
+    pub fn built(&self) -> Vec<String> {
+        self.found.tasks.iter().filter(|task| task.built.is_some()).map(|task| task.name.clone()).collect()
+    }
+
+    /// Makes a job of it. Nothing is written; tasks must have been built.
+    pub fn prepare(&self) -> Result<Prepared> {
+        let experiment = &self.document.value;
+        let root = &self.workspace.root;
+        let mut files = Copies { root, inputs: Vec::new() };
+        let mut record =
+            Record::new(&experiment.name, self.document.file(), experiment.reward_key.as_deref());
+        let mut tasks = Vec::new();
+        for task in &self.found.tasks {
+            let input = Input::of(&task.folder, Kind::Whole)?;
+            record.tasks.push(TaskRecord {
+                name: task.name.clone(),
+                copy: input.digest.to_string(),
+                lock: task.built.clone(),
+            });
+            tasks.push(TaskConfig::at(files.keep(input)));
+        }
+        let mut packages = Vec::new();
+        for (path, package) in self.packages() {
+            self.check_package(&path, package)?;
+            let place = files.keep(Input::of(&root.join(package.as_path()), Kind::Package)?);
+            if !packages.contains(&place) {
+                packages.push(place);
+            }
+        }
+        let arguments = self.arguments()?;
+        let lowered = lower::lower(experiment, jobs::FOLDER, tasks, self.found.datasets.clone(), &mut files)?;
+        let mut config = lowered.config;
+        // What is installed beside Harbor, and how it is called, are parts of what is run.
+        let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras))
+            .map(|bytes| Digest::of(&bytes))
+            .map_err(|error| ExperimentError::new(format!("writing the job's configuration: {error}")))?;
+        config.job_name = format!("{}-{}", experiment.name, &digest.hex()[..DIGITS]);
+        record.planned = self.planned();
+        let (extras, run_sec) = (lowered.extras, lowered.run_sec);
+        Ok(Prepared { config, arguments, packages, extras, run_sec, record, inputs: files.inputs })
+    }
+
+    /// How many trials there will be; unknown if Harbor fetches tasks.
+    fn planned(&self) -> Option<u64> {
+        let experiment = &self.document.value;
+        let count = |number: usize| u64::try_from(number).ok();
+        let trials = count(self.found.tasks.len())?.checked_mul(count(experiment.agents.len())?)?;
+        trials.checked_mul(experiment.repetitions).filter(|_| self.found.datasets.is_empty())
+    }
+
+    /// The Python packages that are installed beside Harbor, each with its place in the manifest.
+    fn packages(&self) -> impl Iterator<Item = ([String; 3], &SpecPath)> {
+        let experiment = &self.document.value;
+        let place = |table: &str, step: String, key: String| [table.to_owned(), step, key];
+        let of_agents = experiment.agents.iter().enumerate().filter_map(move |(index, agent)| {
+            Some((place("agents", index.to_string(), "package".to_owned()), agent.package.as_ref()?))
+        });
+        let further = experiment.harbor.packages.iter().enumerate();
+        of_agents.chain(further.map(move |(index, package)| {
+            (place("harbor", "packages".to_owned(), index.to_string()), package)
+        }))
+    }
+
+    fn check_package(&self, place: &[String; 3], package: &SpecPath) -> Result<()> {
+        let folder = self.workspace.root.join(package.as_path());
+        if folder.join("pyproject.toml").is_file() || folder.join("setup.py").is_file() {
+            return Ok(());
+        }
+        let path = package.as_path();
+        let message = if folder.is_dir() {
+            format!("`{path}` is not a Python package: it has no `pyproject.toml`")
+        } else {
+            format!("`{path}` is not a folder")
+        };
+        let hint = "name the folder that `pip install` would take";
+        let place = place.each_ref().map(String::as_str);
+        Err(ExperimentError::manifest(vec![self.document.error(&place, message, hint)]))
+    }
+
+    /// The further arguments of `harbor run` that specs ask for. There is one `harbor run` for all tasks, so they must
+    /// all ask for the same.
+    fn arguments(&self) -> Result<Vec<String>> {
+        let nothing = Vec::new();
+        let fetched = self.found.datasets.first().map(|_| ("tasks of a registry", &nothing));
+        let mut wishes =
+            self.found.tasks.iter().map(|task| (task.name.as_str(), &task.arguments)).chain(fetched);
+        let Some((first, arguments)) = wishes.next() else { return Ok(nothing) };
+        match wishes.find(|(_, other)| *other != arguments) {
+            None => Ok(arguments.clone()),
+            Some((other, _)) => Err(ExperimentError::new(format!(
+                "`{first}` and `{other}` do not ask for the same `harbor.optimizer_args`, and one `harbor run` \
+                 runs them both"
+            ))
+            .hint("give each an experiment of its own; `extends` shares what they have in common")),
+        }
+    }
+}
+
+impl Prepared {
+    /// The job in its folder.
+    pub fn job(&self, root: &Utf8Path) -> Job {
+        Job::new(root, &self.config.job_name)
+    }
+
+    /// The same job once more, as another one: for trials that are to be made again although they are there.
+    pub fn again(&mut self, root: &Utf8Path) {
+        let first = self.config.job_name.clone();
+        let mut number = 2_u64;
+        while self.job(root).exists() {
+            self.config.job_name = format!("{first}-{number}");
+            number += 1;
+        }
+    }
+
+    /// The last of those jobs that are there; the first one if none is.
+    pub fn latest(&mut self, root: &Utf8Path) {
+        let first = self.config.job_name.clone();
+        for number in 2_u64.. {
+            let name = format!("{first}-{number}");
+            if !Job::new(root, &name).exists() {
+                break;
+            }
+            self.config.job_name = name;
+        }
+    }
+
+    /// The configuration as Harbor reads it.
+    pub fn yaml(&self) -> Result<String> {
+        let comment = format!(
+            "Made from {} by `cargo xtask run`; paths are relative to the workspace's root.",
+            self.record.manifest
+        );
+        yaml::text(&comment, &self.config)
+    }
+
+    /// Makes the copies that the job runs from.
+    pub fn keep(&self, root: &Utf8Path) -> Result<()> {
+        let folder = root.join(jobs::FOLDER).join(jobs::INPUTS);
+        self.inputs.iter().try_for_each(|input| input.keep(&folder))
+    }
+
+    /// Makes the job's folder, unless it is there.
+    pub fn write(&self, root: &Utf8Path) -> Result<Job> {
+        let job = self.job(root);
+        if !job.exists() {
+            job.create(&self.yaml()?, &self.record)?;
+        }
+        Ok(job)
+    }
+}
+
+/// Collects what has to be copied.
+struct Copies<'a> {
+    root: &'a Utf8Path,
+    inputs: Vec<Input>,
+}
+
+impl Copies<'_> {
+    /// Where the copy will be, from the workspace's root.
+    fn keep(&mut self, input: Input) -> Utf8PathBuf {
+        let place = Utf8Path::new(jobs::FOLDER).join(jobs::INPUTS).join(input.place());
+        if !self.inputs.contains(&input) {
+            self.inputs.push(input);
+        }
+        place
+    }
+}
+
+impl Files for Copies<'_> {
+    fn place(&mut self, path: &SpecPath) -> Result<String> {
+        let input = Input::of(&self.root.join(path.as_path()), Kind::Whole)?;
+        Ok(self.keep(input).into_string())
+    }
+
+    fn text(&mut self, path: &SpecPath) -> Result<String> {
+        inputs::text(&self.root.join(path.as_path()))
+    }
+}

@@ -1,0 +1,214 @@
+//! How far a job is, from its folder alone: whoever runs it, and whether anybody does.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use taskwright_harbor::exceptions::reward_is_valid;
+use taskwright_harbor::job::{JobFolder, JobResult, TrialFolder};
+use taskwright_harbor::result::{AgentConfig, TrialResult};
+use taskwright_harbor::watch::TrialEvent;
+
+use crate::error::{ExperimentError, Result};
+use crate::jobs::Job;
+
+/// How far a job is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Progress {
+    /// The job's name.
+    pub job: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// Whether it runs.
+    pub state: State,
+    /// The process that runs it, if it runs and has said its number.
+    pub process: Option<u32>,
+    /// How many trials were planned; none while nobody knows.
+    pub planned: Option<u64>,
+    /// How many have ended.
+    pub ended: u64,
+    /// How many of them have a reward that counts.
+    pub graded: u64,
+    /// How many of them recorded an exception. An agent that ran out of time may have been graded all the same.
+    pub errored: u64,
+    /// How many have begun and not ended. If nobody runs the job they never will.
+    pub running: u64,
+    /// The mean of the rewards that count, over trials. The leaderboard's is over tasks.
+    pub mean: Option<f64>,
+    /// Planned trials that have no result.
+    pub missing: Vec<Missing>,
+    /// When Harbor last wrote of the whole job, by its clock on the wall.
+    pub updated_at: Option<String>,
+}
+
+/// Whether a job runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Some process runs it.
+    Running,
+    /// Nobody runs it, and it is not finished.
+    Stopped,
+    /// Harbor finished it.
+    Finished,
+}
+
+impl State {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Stopped => "stopped",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// Planned trials of one agent on one task that have no result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Missing {
+    /// The task's folder.
+    pub task: String,
+    /// The agent's name, or its class.
+    pub agent: String,
+    /// Its model.
+    pub model: Option<String>,
+    /// How many.
+    pub trials: u64,
+}
+
+/// What became of the trials that have ended. It is told of them one by one, so that a long job is not read again and
+/// again.
+#[derive(Debug)]
+pub struct Tally {
+    reward_key: Option<String>,
+    trials: BTreeMap<String, Outcome>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    reward: Option<f64>,
+    errored: bool,
+}
+
+impl Tally {
+    /// No trial yet; `reward_key` says which reward counts.
+    pub fn new(reward_key: Option<&str>) -> Self {
+        Self { reward_key: reward_key.map(str::to_owned), trials: BTreeMap::new(), buffer: Vec::new() }
+    }
+
+    /// Takes note of what happened to a trial.
+    pub fn observe(&mut self, event: &TrialEvent) {
+        match event {
+            TrialEvent::Began { .. } => {}
+            TrialEvent::Again { trial } => drop(self.trials.remove(trial)),
+            TrialEvent::Ended { trial, dir } => self.read(trial, dir),
+        }
+    }
+
+    fn read(&mut self, trial: &str, dir: &Path) {
+        let result = TrialFolder::open(dir).and_then(|folder| folder.result(&mut self.buffer));
+        // What cannot be read has no reward; the import says what is wrong with it.
+        let outcome = result.map_or(Outcome { reward: None, errored: true }, |result| self.outcome(&result));
+        self.trials.insert(trial.to_owned(), outcome);
+    }
+
+    fn outcome(&self, result: &TrialResult) -> Outcome {
+        let reward = result.rewards.as_ref().filter(|_| reward_is_valid(result));
+        let chosen = reward.and_then(|rewards| rewards.choose(self.reward_key.as_deref()).ok());
+        Outcome { reward: chosen.map(|chosen| chosen.value), errored: result.exceptions().next().is_some() }
+    }
+
+    /// How many trials have ended.
+    pub fn ended(&self) -> u64 {
+        count(self.trials.len())
+    }
+
+    /// How many have a reward that counts.
+    pub fn graded(&self) -> u64 {
+        count(self.trials.values().filter(|outcome| outcome.reward.is_some()).count())
+    }
+
+    /// How many recorded an exception.
+    pub fn errored(&self) -> u64 {
+        count(self.trials.values().filter(|outcome| outcome.errored).count())
+    }
+
+    /// The mean of the rewards that count.
+    pub fn mean(&self) -> Option<f64> {
+        let rewards: Vec<f64> = self.trials.values().filter_map(|outcome| outcome.reward).collect();
+        #[allow(clippy::cast_precision_loss)]
+        let number = rewards.len() as f64;
+        (!rewards.is_empty()).then(|| rewards.iter().sum::<f64>() / number)
+    }
+}
+
+/// Looks at a job's folder.
+pub fn look(job: &Job) -> Result<Progress> {
+    let record = job.record();
+    let runner = job.runner();
+    let unreadable = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
+    let folder = JobFolder::open(job.dir.as_std_path()).map_err(|error| unreadable(&error))?;
+    let result = folder.result().ok().flatten().unwrap_or_else(JobResult::default);
+
+    let mut planned: BTreeMap<(String, String, Option<String>), u64> = BTreeMap::new();
+    let lock = folder.lock().ok().flatten();
+    for trial in lock.iter().flat_map(|lock| &lock.trials) {
+        *planned.entry(key(trial.task_folder(), &trial.agent)).or_default() += 1;
+    }
+    let mut tally = Tally::new(record.as_ref().and_then(|record| record.reward_key.as_deref()));
+    let mut begun = 0;
+    let mut buffer = Vec::new();
+    for trial in folder.trials().map_err(|error| unreadable(&error))?.flatten() {
+        if !trial.is_trial() {
+            continue;
+        }
+        match trial.result(&mut buffer) {
+            Err(error) if error.is_missing() => begun += 1,
+            Err(_) => drop(tally.trials.insert(trial.name(), Outcome { reward: None, errored: true })),
+            Ok(result) => {
+                let config = result.config();
+                if let Some(left) = planned.get_mut(&key(result.task_id.folder(), &config.agent)) {
+                    *left = left.saturating_sub(1);
+                }
+                let outcome = tally.outcome(&result);
+                tally.trials.insert(trial.name(), outcome);
+            }
+        }
+    }
+    let missing = planned
+        .into_iter()
+        .filter(|(_, trials)| *trials > 0)
+        .map(|((task, agent, model), trials)| Missing { task, agent, model, trials })
+        .collect();
+    let of_lock = lock.map(|lock| count(lock.trials.len()));
+    let of_record = record.as_ref().and_then(|record| record.planned);
+    Ok(Progress {
+        job: job.name.clone(),
+        experiment: record.map_or_else(String::new, |record| record.experiment),
+        state: match (&runner, result.finished_at) {
+            (Some(_), _) => State::Running,
+            (None, Some(_)) => State::Finished,
+            (None, None) => State::Stopped,
+        },
+        process: runner.and_then(|number| number.trim().parse().ok()),
+        planned: of_lock.or(result.n_total_trials).or(of_record),
+        ended: tally.ended(),
+        graded: tally.graded(),
+        errored: tally.errored(),
+        running: begun,
+        mean: tally.mean(),
+        missing,
+        updated_at: result.updated_at.map(|time| time.to_string()),
+    })
+}
+
+fn key(task: Option<&str>, agent: &AgentConfig) -> (String, String, Option<String>) {
+    let label = agent.name.as_deref().or(agent.import_path.as_deref()).unwrap_or("?");
+    (task.unwrap_or("?").to_owned(), label.to_owned(), agent.model_name.clone())
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,254 @@
+//! What is said of manifests that are wrong: each mistake at its place, with what to do about it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use camino::Utf8Path;
+use taskwright_experiment::load;
+
+const GOOD: &str = r#"name = "try"
+
+[[tasks]]
+built = ["a", "b-*"]
+
+[[agents]]
+name = "oracle"
+"#;
+
+/// What is said of a manifest, without colours.
+fn said_with(text: &str, set: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Utf8Path::from_path(folder.path()).unwrap();
+    fs::create_dir(root.join("experiments")).unwrap();
+    fs::write(root.join("experiments/try.toml"), text).unwrap();
+    let set: BTreeMap<String, String> =
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    match load(root, "experiments/try.toml".into(), &set) {
+        Ok(document) => document.warnings.render(false),
+        Err(mistakes) => mistakes.render(false),
+    }
+}
+
+fn said(text: &str) -> String {
+    said_with(text, &[])
+}
+
+/// The good manifest with more at its end.
+fn with(more: &str) -> String {
+    format!("{GOOD}{more}\n")
+}
+
+#[test]
+fn a_good_one_is_not_talked_about() {
+    assert_eq!(said(GOOD), "");
+    assert_eq!(said(&with("[compute]\nbackend = \"my.module:Environment\"")), "");
+}
+
+#[test]
+fn several_mistakes_are_told_together_each_at_its_place() {
+    let text = r#"name = "Try It"
+repetition = 3
+
+[[tasks]]
+registry = "../tasks"
+version = "1.0"
+
+[[agents]]
+name = "oracle"
+env = { OPENAI_API_KEY = "sk-1234" }
+
+[compute]
+backend = "dcoker"
+resource_limits = { cpu = 2, storage_mb = 100 }
+"#;
+    insta::assert_snapshot!(said(text), @r#"
+    error: `Try It` cannot name an experiment
+     --> experiments/try.toml:1:8
+      |
+    1 | name = "Try It"
+      |        ^^^^^^^^
+      |
+      = help: use 1 to 32 of a-z, 0-9 and `-`, with no `-` at either end: it becomes a part of folder names
+
+    error: unknown key `repetition` in the manifest
+     --> experiments/try.toml:2:1
+      |
+    2 | repetition = 3
+      | ^^^^^^^^^^
+      |
+      = help: did you mean `repetitions`?
+
+    error: `../tasks` looks like a path and does not exist
+     --> experiments/try.toml:5:12
+      |
+    5 | registry = "../tasks"
+      |            ^^^^^^^^^^
+      |
+      = help: tasks on this machine are named by `path = "..."`
+
+    error: a value of `OPENAI_API_KEY` stands in the file
+      --> experiments/try.toml:10:26
+       |
+    10 | env = { OPENAI_API_KEY = "sk-1234" }
+       |                          ^^^^^^^^^
+       |
+       = help: a manifest is committed: name it in `secrets` and set it where Harbor runs, or write `OPENAI_API_KEY = "$${OTHER_NAME}"`
+
+    error: unknown key `cpu` in `[compute.resource_limits]`
+      --> experiments/try.toml:14:21
+       |
+    14 | resource_limits = { cpu = 2, storage_mb = 100 }
+       |                     ^^^
+       |
+       = help: did you mean `cpus`?
+    "#);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let cases: [(&str, &str, &str); 47] = [
+        ("", "repetitions = 0", "`repetitions` must be at least 1"),
+        ("", "reward_key = \" \"", "`reward_key` has no proper value"),
+        ("[[tasks]]\nbuilt = []", "", "no task is named"),
+        ("[[tasks]]\nbuilt = [\"[a\"]", "", "not a pattern: a `[` without a `]`"),
+        ("[[tasks]]\nbuilt = [\"a\", \"a\"]", "", "the pattern `a` is named twice"),
+        ("[[tasks]]\npath = \"/tasks\"", "", "`/tasks` is an absolute path"),
+        ("[[tasks]]\nregistry = \"bench\"", "", "the dataset is not pinned"),
+        ("[[tasks]]\nregistry = \"bench@1\"", "", "`bench@1` holds a pin"),
+        ("[[tasks]]\nregistry = \"bench\"\ndigest = \"sha256:00\"", "", "is not a digest"),
+        (
+            "[[tasks]]\nregistry = \"o/bench\"\nversion = \"1\"\nregistry_path = \"r.json\"",
+            "",
+            "means nothing for a package",
+        ),
+        (
+            "[[tasks]]\nregistry = \"bench\"\nversion = \"1\"\ninclude = [\"{a,b}\"]",
+            "",
+            "knows no alternatives",
+        ),
+        ("[[tasks]]\nregistry = \"bench\"\nversion = \"1\"\nlimit = 0", "", "`limit` must be at least 1"),
+        ("[[tasks]]\npath = \"x\"\nbuilt = [\"a\"]", "", "unknown key"),
+        ("[[agents]]", "", "neither a name nor a class"),
+        ("[[agents]]\nname = \"a\"\nimport_path = \"a.b:C\"", "", "a name and a class"),
+        ("[[agents]]\nname = \"a.b:C\"", "", "is a class, not the name of an agent"),
+        ("[[agents]]\nimport_path = \"a.b.C\"", "", "did you mean `a.b:C`?"),
+        ("[[agents]]\nname = \"codex\"\npackage = \"x\"", "", "needs no package"),
+        ("[[agents]]\nname = \"oracle\"", "", "the same agent stands here twice"),
+        ("[[agents]]\nname = \"x\"\nmodel = \"\"", "", "`model` has no proper value"),
+        ("[[agents]]\nname = \"x\"\nargs = { \"a-b\" = 1 }", "", "cannot be the name of an argument"),
+        (
+            "[[agents]]\nname = \"x\"\nargs = { api_key = \"sk-1\" }",
+            "",
+            "a value of `api_key` stands in the file",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nargs = { llm = { headers = [\"a\"], token = \"t\" } }",
+            "",
+            "a value of `token` stands",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nargs = { prompt_template_path = \"p\" }",
+            "",
+            "said by a field of its own",
+        ),
+        ("[[agents]]\nname = \"x\"\nsecrets = [\"A=b\"]", "", "not the name of an environment variable"),
+        ("[[agents]]\nname = \"x\"\nsecrets = [\"A\", \"A\"]", "", "the variable `A` is named twice"),
+        (
+            "[[agents]]\nname = \"x\"\nsecrets = [\"A\"]\nenv = { A = \"1\" }",
+            "",
+            "is taken from the machine as well",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nenv = { A_TOKEN = \"$${OTHER:-sk-1}\" }",
+            "",
+            "a value of `A_TOKEN` stands in the file",
+        ),
+        ("[[agents]]\nname = \"x\"\nenv = { A = \"x$${B}\" }", "", "nothing but `${NAME}`"),
+        ("[[agents]]\nname = \"x\"\nconcurrency = 9", "", "the whole experiment runs 4"),
+        ("[[agents]]\nname = \"x\"\ntimeout_sec = 0", "", "`timeout_sec` must be greater than 0"),
+        (
+            "[[agents]]\nname = \"codex\"\nsystem_prompt = \"p.md\"",
+            "",
+            "no way to give `codex` a system prompt",
+        ),
+        ("[[agents]]\nname = \"nop\"\nprompt_template = \"p.md\"", "", "`nop` reads no instruction"),
+        ("[compute]\nresource_limits = { concurrency = 0 }", "", "`concurrency` must be at least 1"),
+        ("[compute]\nresource_limits = { disk = 1 }", "", "unknown key `disk`"),
+        ("[compute]\nresource_limits = { storage_mb = 1 }", "", "`docker` does not limit disks"),
+        (
+            "[compute]\nresource_limits = { tpu = { kind = \"v4\", topology = \"2\" } }",
+            "",
+            "has no tensor processors",
+        ),
+        ("[compute]\nresource_limits = { cpu_enforcement = \"limit\" }", "", "about what each task asks for"),
+        ("[retries]\nmin_wait_sec = 3", "", "has no effect where nothing is tried again"),
+        ("[retries]\nmax = 1\nmin_wait_sec = 90", "", "are fewer than the first (90)"),
+        ("[retries]\nmax = 1\ninclude = [\"A\"]\nexclude = [\"A\"]", "", "`A` is tried again and is not"),
+        ("[timeouts]\nmultiplier = 0.0", "", "`multiplier` must be greater than 0"),
+        ("[verification]\nenabled = false\ntimeout_sec = 3", "", "has no effect where nothing is graded"),
+        ("[verification]\nargs = { a = 1 }", "", "the tasks' own verifiers take no arguments"),
+        ("", "metrics = [\"mean\", \"mean\"]", "the metric is named twice"),
+        ("[harbor]\nversion = \"0.25.0\"", "", "not 0.25.0"),
+        ("[harbor]\nextras = [\"a b\"]", "", "cannot be an optional part"),
+    ];
+    for (tables, keys, words) in cases {
+        let text = format!("{keys}\n{GOOD}{tables}\n");
+        let said = said(&text);
+        assert!(said.contains(words), "{text}\n{said}");
+        assert!(said.contains("--> experiments/try.toml:"), "{said}");
+        assert!(said.contains("= help: ") || said.contains("help: "), "{said}");
+    }
+}
+
+#[test]
+fn a_secret_is_not_repeated() {
+    for table in ["secrets = [\"sk-very-secret\"]", "env = { API_KEY = \"sk-very-secret\" }"] {
+        // The line of the file is shown, as it must be; the words about it do not say it again.
+        let said = said(&with(&format!("[[agents]]\nname = \"x\"\n{table}")));
+        assert_eq!(said.matches("sk-very-secret").count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn parameters_and_parents() {
+    let text = format!("{GOOD}model = \"${{model}}\"\n\n[params]\nmodel = \"a/b\"\n");
+    assert_eq!(said(&text), "");
+    assert_eq!(said_with(&text, &[("model", "c/d")]), "");
+    let said = said_with(&text, &[("modle", "x")]);
+    assert!(
+        said.contains("`--set modle=...`: there is no such parameter")
+            && said.contains("did you mean `model`?"),
+        "{said}"
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let root = Utf8Path::from_path(folder.path()).unwrap();
+    fs::write(root.join("base.toml"), with("[compute]\nresource_limits = { concurrency = 7 }")).unwrap();
+    fs::write(root.join("child.toml"), "extends = \"base.toml\"\nname = \"child\"\n").unwrap();
+    let document = load(root, "child.toml".into(), &BTreeMap::new()).unwrap();
+    assert_eq!(document.value.name, "child");
+    assert_eq!(document.value.compute.resource_limits.concurrency, 7);
+    assert_eq!(document.files, ["child.toml", "base.toml"]);
+}
+
+#[test]
+fn nothing_makes_it_panic() {
+    let texts = [
+        "",
+        "\0",
+        "name",
+        "[[tasks]]",
+        "tasks = 3\nagents = \"x\"",
+        "name = \"\\uD800\"",
+        "[tasks]\na = 1",
+        "= = =",
+    ];
+    for text in texts {
+        assert!(!said(text).is_empty(), "{text}");
+    }
+    // Cut anywhere, it is either good or told of.
+    let text = with("[compute]\nbackend = \"docker\"\nargs = { a = [1, { b = \"é\" }] }");
+    for (end, _) in text.char_indices() {
+        said(&text[..end]);
+    }
+}

@@ -1,0 +1,98 @@
+//! What the tests share: a workspace of our own with tiny tasks, and whether Harbor and Docker are there.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_build::Workspace;
+use taskwright_experiment::{Experiment, ExperimentError, load, plan::Prepared, plan::plan};
+use taskwright_spec::document::Document;
+
+/// A folder that is a workspace, and vanishes.
+pub struct Space {
+    _folder: tempfile::TempDir,
+    pub root: Utf8PathBuf,
+}
+
+impl Space {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap().canonicalize_utf8().unwrap();
+        Self { _folder: folder, root }
+    }
+
+    /// Writes a file, and the folders it needs.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A task that needs no build: its solution writes a file, and its verifier looks for it.
+    pub fn task(&self, path: &str, solve: &str) {
+        let name = path.rsplit('/').next().unwrap();
+        self.write(
+            &format!("{path}/task.toml"),
+            &format!(
+                "schema_version = \"1.4\"\n[task]\nname = \"try/{name}\"\n[environment]\ndocker_image = \
+                 \"python:3.13-trixie\"\n[verifier]\ntimeout_sec = 60.0\n[agent]\ntimeout_sec = 120.0\n"
+            ),
+        );
+        self.write(&format!("{path}/instruction.md"), "Make the file /tmp/done.\n");
+        self.write(&format!("{path}/environment/.keep"), "");
+        self.write(&format!("{path}/solution/solve.sh"), &format!("#!/bin/bash\n{solve}\n"));
+        self.write(
+            &format!("{path}/tests/test.sh"),
+            "#!/bin/bash\nif [ -e /tmp/done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n",
+        );
+        for script in ["solution/solve.sh", "tests/test.sh"] {
+            let script = self.root.join(path).join(script);
+            fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+
+    pub fn workspace(&self) -> Workspace {
+        Workspace::new(&self.root)
+    }
+
+    pub fn load(&self, manifest: &str) -> Document<Experiment> {
+        load(&self.root, manifest.into(), &BTreeMap::new())
+            .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)))
+    }
+
+    pub fn prepare(&self, manifest: &str) -> Result<Prepared, ExperimentError> {
+        plan(&self.workspace(), &self.load(manifest))?.prepare()
+    }
+}
+
+/// The installed Harbor, unless there is none: then it says loudly that the test is skipped.
+pub fn harbor() -> Option<Command> {
+    let works = |program: &str, words: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    if works("harbor", &["--version"]) {
+        return Some(Command::new("harbor"));
+    }
+    eprintln!("skipped: there is no `harbor` here");
+    None
+}
+
+/// Whether there is a Docker engine that has the image of the tiny tasks: if not, it says so loudly.
+pub fn docker() -> bool {
+    let there = Command::new("docker")
+        .args(["image", "inspect", "python:3.13-trixie"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !there {
+        eprintln!("skipped: there is no Docker engine here, or it lacks the image python:3.13-trixie");
+    }
+    there
+}
