@@ -1,12 +1,198 @@
 //! `cargo xtask eval`.
 
-use xtask::exit::Status;
+mod candidate;
+mod mode_a;
+mod mode_b;
+mod places;
+mod progress;
+mod show;
+mod task;
+
+use anyhow::Context;
+use camino::Utf8PathBuf;
+use taskwright_build::BuildError;
+use taskwright_eval::{Cancel, End, EvaluationResult, IsolationGap};
+use taskwright_spec::model::Mode;
+use xtask::exit::{self, Status};
+use xtask::output::say;
+use xtask::{interrupt, workspace};
+
+use self::places::Places;
+use self::task::Task;
 
 /// Score a candidate on the samples of a task.
+///
+/// The task is built first. Mode A runs the candidate on this machine and needs no Docker; mode B runs it through Harbor.
+/// What is finished is kept in target/taskwright/eval/TASK/SPLIT/CANDIDATE-SETTINGS/N and never done twice: the same
+/// command goes on after it was stopped, and one that was finished is answered from there.
 #[derive(clap::Args)]
-pub struct Arguments {}
+#[command(
+    after_help = "Examples:\n  cargo xtask eval circle-packing\n  cargo xtask eval arithmetic --split validation\n  \
+                        cargo xtask eval arithmetic --candidate solution\n  cargo xtask eval digits --candidate ../my-digits --samples 20\n  \
+                        cargo xtask eval arithmetic --environment modal --n-concurrent 50"
+)]
+pub struct Arguments {
+    /// The task: its name, or the folder of its spec in harbor-tasks/.
+    task: String,
+    /// What to score: `baseline`; `solution`, the spec's own; a folder of files; or a revision of the git repository of
+    /// the current folder or of the baseline.
+    #[arg(long, value_name = "REV|PATH", default_value = "baseline")]
+    candidate: String,
+    /// The split; all of them, one after the other, if none is named.
+    #[arg(long)]
+    split: Option<String>,
+    /// Which samples of the split: their names, or how many, from the first.
+    #[arg(long, value_name = "A,B|N")]
+    samples: Option<String>,
+    /// Mode B: Harbor's environment for the inner tasks, instead of the spec's.
+    #[arg(long)]
+    environment: Option<String>,
+    /// How many samples run at once, instead of what the spec says.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    n_concurrent: Option<u64>,
+    /// Give a parameter of the spec another value. What is built then is kept apart from target/harbor-tasks.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Mode B: a registry file on this machine, in place of the public registry, for tasks that come from one.
+    #[arg(long, value_name = "FILE")]
+    registry_path: Option<Utf8PathBuf>,
+    /// Go on where the last evaluation of the same stopped, as without it; but fail if there is none.
+    #[arg(long, conflicts_with = "fresh")]
+    resume: bool,
+    /// Start from nothing, and keep what there is beside it.
+    #[arg(long)]
+    fresh: bool,
+    /// Run nothing: print what would be run.
+    #[arg(long, conflicts_with_all = ["resume", "fresh"])]
+    dry_run: bool,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was evaluated on one split.
+struct Evaluated {
+    split: String,
+    record: Utf8PathBuf,
+    /// How many samples were found in the record.
+    recorded: usize,
+    result: EvaluationResult,
+    /// What else is known of a run through Harbor.
+    harbor: Option<mode_b::Facts>,
+}
 
 /// Runs the command.
-pub fn run(_arguments: &Arguments) -> anyhow::Result<Status> {
-    anyhow::bail!("`cargo xtask eval` is not there yet")
+pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let stop = interrupt::flag()?;
+    let workspace = workspace::this()?;
+    let mut task = match task::build(&workspace, &arguments.task, &arguments.set, &stop)? {
+        Ok(task) => task,
+        Err(status) => return Ok(status),
+    };
+    refuse_foreign(arguments, &task)?;
+    task.change(arguments.environment.as_deref(), arguments.n_concurrent);
+    let splits = task.samples(arguments.split.as_deref(), arguments.samples.as_deref())?;
+    let places = Places::new(&workspace, &task.name)?;
+    let files = candidate::find(&workspace, &task, &arguments.candidate)?;
+    let cancel = Cancel::from(stop);
+    let mut evaluated = Vec::new();
+    let mut status = exit::SUCCESS;
+    let gaps: Vec<IsolationGap>;
+    let taken: taskwright_eval::Candidate;
+    match task.serve.mode {
+        Mode::A => {
+            let runner = mode_a::Runner::open(&task, &places)?;
+            (gaps, taken) = (runner.gaps().to_vec(), runner.take(&files)?);
+            if arguments.dry_run {
+                return show::dry_run_a(arguments.json, &task, &taken, &splits);
+            }
+            show::gaps(&gaps);
+            for (split, samples) in &splits {
+                let record = places.record(split, &taken, &runner.settings(), occasion(arguments))?;
+                let done = runner.evaluate(&taken, split, samples, record, &cancel)?;
+                status = worse(status, of(&done.result));
+                evaluated.push(done);
+                if cancel.is_cancelled() {
+                    break;
+                }
+            }
+        }
+        Mode::B => {
+            let registry = arguments.registry_path.as_deref().map(workspace::from_here).transpose()?;
+            let runner = mode_b::Runner::open(&task, &places, registry)?;
+            (gaps, taken) = (mode_b::gaps(), runner.take(&files)?);
+            if !arguments.dry_run {
+                show::gaps(&gaps);
+            }
+            for (split, samples) in &splits {
+                let record = places.record(split, &taken, &runner.settings(split), occasion(arguments))?;
+                if arguments.dry_run {
+                    runner.dry_run(&taken, split, samples, &record, arguments.json)?;
+                    continue;
+                }
+                let done = runner.evaluate(&taken, split, samples, record, &cancel)?;
+                status = worse(status, of(&done.result));
+                evaluated.push(done);
+                if cancel.is_cancelled() {
+                    break;
+                }
+            }
+        }
+    }
+    if arguments.dry_run {
+        return Ok(status);
+    }
+    show::results(arguments.json, &task, &files, &taken, &gaps, &evaluated).context("printing the results")?;
+    if status != exit::SUCCESS && status != exit::FAILURE {
+        say("the same command goes on from here: what is finished is kept");
+    }
+    Ok(status)
+}
+
+/// Whether there must be a record, or must not.
+fn occasion(arguments: &Arguments) -> places::Occasion {
+    if arguments.dry_run {
+        places::Occasion::Look
+    } else if arguments.fresh {
+        places::Occasion::Fresh
+    } else if arguments.resume {
+        places::Occasion::Resume
+    } else {
+        places::Occasion::Any
+    }
+}
+
+/// Options that mean nothing for the task's mode are mistakes.
+fn refuse_foreign(arguments: &Arguments, task: &Task) -> anyhow::Result<()> {
+    let foreign = match task.serve.mode {
+        Mode::B => None,
+        Mode::A if arguments.environment.is_some() => Some("--environment"),
+        Mode::A if arguments.registry_path.is_some() => Some("--registry-path"),
+        Mode::A => None,
+    };
+    match foreign {
+        None => Ok(()),
+        Some(option) => Err(BuildError::new(format!("`{option}` is for tasks of mode b; `{}` is of mode a", task.name))
+            .hint("leave it out")
+            .usage()
+            .into()),
+    }
+}
+
+/// The exit status of an evaluation.
+fn of(result: &EvaluationResult) -> Status {
+    match result.end {
+        End::Failed => exit::FAILURE,
+        End::Cancelled => exit::INTERRUPTED,
+        End::TimedOut => exit::INCOMPLETE,
+        End::Completed if !result.aggregate.is_complete() => exit::INCOMPLETE,
+        End::Completed => exit::SUCCESS,
+    }
+}
+
+/// The worse of two exit statuses.
+fn worse(one: Status, other: Status) -> Status {
+    let rank = [exit::SUCCESS, exit::INCOMPLETE, exit::FAILURE, exit::INTERRUPTED];
+    let of = |status: &Status| rank.iter().position(|known| known == status);
+    if of(&other) > of(&one) { other } else { one }
 }

@@ -1,12 +1,40 @@
 //! `cargo xtask gc`.
 
-use xtask::exit::Status;
+use taskwright_ledger::Ledger;
+use xtask::exit::{self, Status};
+use xtask::output;
+
+use crate::ledger::{LedgerArguments, told};
 
 /// Remove evidence that no trial refers to.
+///
+/// Such evidence is left by imports that were killed, and by trials that were replaced.
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    #[command(flatten)]
+    ledger: LedgerArguments,
+    /// Say what would be removed, and remove nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
-pub fn run(_arguments: &Arguments) -> anyhow::Result<Status> {
-    anyhow::bail!("`cargo xtask gc` is not there yet")
+pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    // So that a mistyped folder is an error and no new ledger.
+    arguments.ledger.read()?;
+    let mut ledger = Ledger::open(arguments.ledger.directory()?).map_err(told)?;
+    let collected = ledger.gc(arguments.dry_run).map_err(told)?;
+    output::print(&if arguments.json {
+        format!("{}\n", serde_json::to_string_pretty(&collected)?)
+    } else {
+        let verb = if arguments.dry_run { "would remove" } else { "removed" };
+        format!(
+            "{verb} {} contents and {} packs or parts of them: {} bytes\n",
+            collected.contents, collected.packs, collected.bytes
+        )
+    })?;
+    Ok(exit::SUCCESS)
 }

@@ -8,10 +8,15 @@ mod export;
 mod gc;
 mod import;
 mod leaderboard;
+mod ledger;
+mod provenance;
 mod report;
 mod run;
+mod selection;
 mod show;
 mod status;
+mod table;
+mod take_in;
 mod trials;
 mod verify;
 

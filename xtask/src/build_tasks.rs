@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -49,6 +49,10 @@ pub struct Arguments {
     /// Where to build to, instead of target/harbor-tasks.
     #[arg(long, value_name = "DIR")]
     out: Option<Utf8PathBuf>,
+
+    /// Where in this workspace the specs are, instead of harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    specs: Option<Utf8PathBuf>,
     /// Give a parameter of the specs another value.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -71,6 +75,11 @@ enum Format {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut workspace = workspace::this()?;
+    if let Some(specs) = &arguments.specs {
+        let specs = workspace::from_here(specs)?;
+        let inside = specs.strip_prefix(&workspace.root);
+        workspace.specs = inside.with_context(|| format!("`{specs}` is not in this workspace"))?.to_owned();
+    }
     if let Some(out) = &arguments.out {
         workspace.out = workspace::from_here(out)?;
     }

@@ -3,7 +3,7 @@
 //! Only what a first build needs is compiled into it. The commands that make and read trials are in the package
 //! `xtask-trials`, which is compiled when one of them is first called ([`trials`]).
 
-mod bench;
+pub mod bench;
 mod build_tasks;
 mod clean;
 mod completions;

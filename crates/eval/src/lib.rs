@@ -41,20 +41,26 @@
 //! # }
 //! ```
 
+pub mod attempts;
 pub mod cancel;
 pub mod candidate;
 pub mod error;
 pub mod mode_a;
+pub mod mode_b;
 pub mod result;
 pub mod sandbox;
 mod tail;
 
+pub use attempts::{Attempt, Attempts, Phases};
 pub use cancel::Cancel;
 pub use candidate::{Candidate, Checkout, CommitId, ImportError, ImportLimits, Refusal, Store, TreeId};
 pub use error::EvalError;
-pub use mode_a::{ModeA, Options, Plan};
+pub use mode_a::{ModeA, Options, Plan, aggregate, error_rate};
+pub use mode_b::{
+    DryRun, EvaluationB, ModeB, ModeBOptions, Observer, Place, PlanB, Rules, SidecarPlace, Trials,
+};
 pub use result::{
     Aggregated, ConstraintResult, End, ErrorClass, EvaluationResult, Outcome, RunErrorKind, SampleResult,
     Score,
 };
-pub use sandbox::{IsolationGap, IsolationMode, Sandbox};
+pub use sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions, remove_folder};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use taskwright_spec::model::Constraint;
 
+use crate::attempts::Attempts;
+
 /// Whose failure something is, which decides what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,6 +35,8 @@ pub enum RunErrorKind {
     NoOutput,
     /// It answered something that is not a usable JSON line, or more than the limit of output.
     InvalidOutput,
+    /// Mode B: it had used up the money or tokens it was given.
+    Budget,
 }
 
 impl RunErrorKind {
@@ -43,6 +47,7 @@ impl RunErrorKind {
             Self::Crash => "crash",
             Self::NoOutput => "no_output",
             Self::InvalidOutput => "invalid_output",
+            Self::Budget => "budget",
         }
     }
 
@@ -50,6 +55,7 @@ impl RunErrorKind {
     pub fn class(self) -> ErrorClass {
         match self {
             Self::Timeout => ErrorClass::Timeout,
+            Self::Budget => ErrorClass::Budget,
             Self::Crash | Self::NoOutput | Self::InvalidOutput => ErrorClass::Candidate,
         }
     }
@@ -107,6 +113,9 @@ pub struct SampleResult {
     /// The tail of what the candidate printed to standard error meanwhile; at most `feedback.max_bytes`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transcript: String,
+    /// Mode B: what became of each attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Box<Attempts>>,
 }
 
 impl SampleResult {

@@ -376,6 +376,36 @@ fn a_candidate_has_room_within_its_limits() {
     assert_eq!(result.aggregate.mean, Some(1.0), "{:#?}", result.samples);
 }
 
+/// What the instruction says of a run.
+#[test]
+fn a_run_has_no_shared_memory_but_processes_pipes_and_threads() {
+    let task = Task::new();
+    let landlock = task.open().gaps().iter().all(|gap| gap.name != "landlock");
+    let result = task.evaluate(
+        r#"
+import json, multiprocessing, os, subprocess, sys, threading
+request = json.loads(sys.stdin.readline())
+try:
+    multiprocessing.Pool(2).terminate()
+    print("a pool", file=sys.stderr)
+except (OSError, ImportError):
+    pass
+thread = threading.Thread(target=print, args=("thread",), kwargs={"file": sys.stderr})
+thread.start(); thread.join()
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.write(writer, b"3")
+    os._exit(0)
+assert os.read(reader, 1) == b"3" and subprocess.run(["true"]).returncode == 0
+os.wait()
+print(json.dumps({"id": request["id"], "output": request["input"]["x"] * 2}))
+"#,
+    );
+    assert_eq!(result.aggregate.mean, Some(1.0), "{:#?}", shown(&result));
+    let pooled = result.samples.iter().any(|sample| sample.transcript.contains("a pool"));
+    assert!(!landlock || !pooled, "{:#?}", result.samples);
+}
+
 #[test]
 fn a_large_batch_streams() {
     let row = |i: usize| format!("{{\"id\":\"s{i}\",\"x\":{i},\"label\":{}}}", 2 * i);

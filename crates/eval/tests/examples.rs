@@ -2,16 +2,16 @@
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use taskwright_eval::{End, EvaluationResult};
+use taskwright_eval::{End, EvaluationResult, ModeA};
 
 use common::{Task, evaluate, evaluator, repository};
 
-/// Evaluates both candidates of an example on a split.
-fn example(name: &str, split: &str, settings: &[(&str, Value)]) -> [EvaluationResult; 2] {
+/// An evaluator of an example, its baseline and its solution, and the samples of a split.
+fn prepared(name: &str, split: &str, settings: &[(&str, Value)]) -> (ModeA, [PathBuf; 2], Vec<String>, Task) {
     let task = repository().join("harbor-tasks").join(name);
     let dataset = repository().join("datasets").join(name);
     let rows = std::fs::read_dir(&dataset)
@@ -39,11 +39,20 @@ fn example(name: &str, split: &str, settings: &[(&str, Value)]) -> [EvaluationRe
     let folder = settled.folder.path().to_owned();
     let evaluator =
         evaluator(Arc::clone(&settled.serve()), &dataset, &task.join("scorer"), &folder.join("run"));
-    let samples: Vec<&str> = samples.iter().map(String::as_str).collect();
-    ["baseline", "solution"].map(|candidate| {
+    let candidates = ["baseline", "solution"].map(|candidate| {
         let checkout = folder.join(candidate);
         copy(&task.join("baseline"), &checkout);
         copy(&task.join(candidate), &checkout);
+        checkout
+    });
+    (evaluator, candidates, samples, settled)
+}
+
+/// Evaluates both candidates of an example on a split.
+fn example(name: &str, split: &str, settings: &[(&str, Value)]) -> [EvaluationResult; 2] {
+    let (evaluator, candidates, samples, _task) = prepared(name, split, settings);
+    let samples: Vec<&str> = samples.iter().map(String::as_str).collect();
+    candidates.map(|checkout| {
         let result = evaluate(&evaluator, &checkout, &samples);
         assert_eq!(result.end, End::Completed, "{:#?}", result.samples.first());
         assert_eq!(result.aggregate.scored, samples.len() as u64, "{:#?}", result.samples.first());
@@ -71,6 +80,16 @@ fn circle_packing() {
     let [baseline, solution] = [baseline, solution].map(|result| result.aggregate.mean.expect("a mean"));
     assert!((baseline - 2.166_666_666_664).abs() < 1e-10, "{baseline}");
     assert!((solution - 2.629_866_371_438).abs() < 1e-10, "{solution}");
+}
+
+#[test]
+fn the_same_candidate_ten_times_has_one_score() {
+    let settings = [("scorer.run", words(&["python3", "{scorer}/run.py"]))];
+    let (evaluator, [_, solution], samples, _task) = prepared("circle-packing", "validation", &settings);
+    let samples: Vec<&str> = samples.iter().map(String::as_str).collect();
+    let mean = || evaluate(&evaluator, &solution, &samples).aggregate.mean.expect("a mean").to_bits();
+    let first = mean();
+    assert!((1..10).all(|_| mean() == first));
 }
 
 #[test]

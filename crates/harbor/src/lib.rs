@@ -4,6 +4,8 @@
 //!
 //! - [`task_toml`]: the `task.toml` of schema 1.4 as types, with Harbor's own rules about values.
 //! - [`digest`]: the content digest that Harbor writes into a job's `lock.json`.
+//! - [`document`], [`result`], [`rewards`], [`exceptions`], [`job`], [`time`]: what Harbor leaves behind, every version of
+//!   it, read with bounds.
 //! - [`names`]: names of task directories, tasks, steps and files that Harbor can live with.
 //! - [`version`]: the release of Harbor all this was tested against.
 //!
@@ -26,10 +28,39 @@
 //! # Ok::<(), taskwright_harbor::digest::DigestError>(())
 //! ```
 
+#[cfg(feature = "runs")]
+pub mod child;
+#[cfg(feature = "runs")]
+pub mod command;
+#[cfg(feature = "runs")]
+pub mod containers;
+#[cfg(feature = "runs")]
+pub mod dataset;
 pub mod digest;
+#[cfg(feature = "runs")]
+pub mod document;
+#[cfg(feature = "runs")]
+pub mod exceptions;
+#[cfg(feature = "runs")]
+pub mod job;
+#[cfg(feature = "runs")]
+pub mod job_config;
 pub mod names;
+#[cfg(feature = "runs")]
+pub mod result;
+#[cfg(feature = "runs")]
+pub mod rewards;
+#[cfg(feature = "runs")]
+pub mod run;
+#[cfg(feature = "task-toml")]
 pub mod task_toml;
+#[cfg(feature = "runs")]
+pub mod time;
+#[cfg(feature = "runs")]
+pub mod tools;
 pub mod version;
+#[cfg(feature = "runs")]
+pub mod watch;
 
 pub use version::{HARBOR_VERSION, SCHEMA_VERSION};
 

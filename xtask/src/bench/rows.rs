@@ -59,6 +59,8 @@ pub enum Unit {
     Seconds,
     /// Millions of bytes.
     Megabytes,
+    /// So many in a second.
+    PerSecond,
 }
 
 /// What a value should be, seen from what stands beside it.
@@ -90,6 +92,7 @@ impl Unit {
             Self::Milliseconds => "ms",
             Self::Seconds => "s",
             Self::Megabytes => "MB",
+            Self::PerSecond => "/s",
         }
     }
 
@@ -97,7 +100,7 @@ impl Unit {
     pub fn of(self, value: f64) -> f64 {
         match self {
             Self::Milliseconds => value * 1e3,
-            Self::Seconds => value,
+            Self::Seconds | Self::PerSecond => value,
             Self::Megabytes => value / 1e6,
         }
     }

@@ -27,6 +27,8 @@ const COMMIT: &[(&str, &str)] = &[
     ("GIT_COMMITTER_DATE", "1000000000 +0000"),
 ];
 const BASELINE: &str = "refs/heads/baseline";
+/// How many bytes of the disk the baseline's objects take.
+const BASELINE_BYTES: &str = "baseline-bytes";
 
 /// Our own repository of candidates. Share it: it may be used from several threads, but by one process at a time.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub struct Store {
     trees: Mutex<HashMap<TreeId, Arc<Entries>>>,
     checkouts: Checkouts,
     next: AtomicU64,
+    /// Bytes on disk of all objects but the baseline's.
+    kept: AtomicU64,
 }
 
 impl Store {
@@ -57,11 +61,19 @@ impl Store {
         make_folder(&incoming, 0o700)?;
         make_folder(&dir.join("known"), 0o700)?;
         prepare(&git)?;
+        let objects = git.dir().join("objects");
         let commit: CommitId = baseline.commit.parse()?;
         let tree: TreeId = baseline.tree.parse()?;
         if std::fs::read_to_string(git.dir().join(BASELINE)).ok().as_deref() != Some(&format!("{commit}\n")) {
             commit_baseline(&git, &dir, files, &commit, &tree)?;
+            write_whole(
+                &dir.join(BASELINE_BYTES),
+                folder::usage(&objects, u64::MAX).bytes.to_string().as_bytes(),
+            )?;
         }
+        let of_baseline = std::fs::read_to_string(dir.join(BASELINE_BYTES)).ok();
+        let of_baseline = of_baseline.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let kept = folder::usage(&objects, u64::MAX).bytes.saturating_sub(of_baseline);
         let unlimited = ImportLimits { entries: u64::MAX, ..ImportLimits::none() };
         let baseline_entries = tree::list(&git, &tree, &unlimited)
             .map_err(|error| EvalError::new(format!("the baseline cannot be used: {error}")))?;
@@ -76,6 +88,7 @@ impl Store {
             baseline_entries,
             checkouts: Checkouts::default(),
             next: AtomicU64::new(0),
+            kept: AtomicU64::new(kept),
             dir,
         })
     }
@@ -83,6 +96,11 @@ impl Store {
     /// The baseline itself, always fit to be run.
     pub fn baseline(&self) -> &Candidate {
         &self.baseline
+    }
+
+    /// How many bytes of the disk all candidates take beside the baseline.
+    pub fn kept_bytes(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
     }
 
     /// A commit that was taken in before; survives a restart.
@@ -123,9 +141,29 @@ impl Store {
         import::unpack(&self.sandbox, pack, limits, &incoming.0)?;
         let git = self.git.with_objects(&incoming.0);
         let (candidate, entries) = self.examine(&git, commit, limits)?;
+        let more = folder::usage(&incoming.0, u64::MAX).bytes;
         import::adopt(&incoming.0, &self.git.dir().join("objects"))?;
+        self.kept.fetch_add(more, Ordering::Relaxed);
         self.remember(&candidate)?;
         self.trees().insert(candidate.tree.clone(), Arc::new(entries));
+        Ok(candidate)
+    }
+
+    /// Takes in a folder as it is, as a commit of ours on the baseline: for whoever works on this machine and has files
+    /// instead of an upload. The same rules hold for it. A folder with the baseline's files is the baseline.
+    pub fn take_folder(&self, files: &Path, limits: &ImportLimits) -> Result<Candidate, ImportError> {
+        let tree = write_tree(&self.git, &self.dir, files)?;
+        if tree == self.baseline.tree {
+            return Ok(self.baseline.clone());
+        }
+        let parent = self.baseline.commit.as_str();
+        let commit = commit_tree(&self.git, &tree, &["-p", parent, "-m", "Candidate"])?;
+        if let Some(known) = self.find(&commit)? {
+            return Ok(known);
+        }
+        let (candidate, entries) = self.examine(&self.git, &commit, limits)?;
+        self.remember(&candidate)?;
+        self.trees().insert(tree, Arc::new(entries));
         Ok(candidate)
     }
 
@@ -271,10 +309,30 @@ fn prepare(git: &Git) -> Result<()> {
 }
 
 fn commit_baseline(git: &Git, dir: &Path, files: &Path, commit: &CommitId, tree: &TreeId) -> Result<()> {
-    let files = files.canonicalize().map_err(failed("finding the baseline in", files))?;
-    let index = dir.join("baseline-index");
-    let _ = std::fs::remove_file(&index);
-    let staging = git.with("GIT_INDEX_FILE", &index).with("GIT_WORK_TREE", &files);
+    let found = write_tree(git, dir, files)?;
+    if found != *tree {
+        return Err(EvalError::new(format!(
+            "the baseline in `{}` has tree {found}, not {tree} as the task was built for: build the task again",
+            files.display()
+        )));
+    }
+    let made = commit_tree(git, tree, &["-m", "Baseline"])?;
+    if made != *commit {
+        return Err(EvalError::new(format!(
+            "the baseline's commit is {made}, not {commit} as the task was built for: build the task again"
+        )));
+    }
+    write_whole(&git.dir().join(BASELINE), format!("{commit}\n").as_bytes())
+}
+
+/// Stores all files of a folder of ours, as they are.
+fn write_tree(git: &Git, dir: &Path, files: &Path) -> Result<TreeId> {
+    let files = files.canonicalize().map_err(failed("finding", files))?;
+    let place = tempfile::Builder::new()
+        .prefix("index-")
+        .tempdir_in(dir)
+        .map_err(failed("making a folder in", dir))?;
+    let staging = git.with("GIT_INDEX_FILE", &place.path().join("index")).with("GIT_WORK_TREE", &files);
     let settings = [
         "-c",
         "core.autocrlf=false",
@@ -298,28 +356,23 @@ fn commit_baseline(git: &Git, dir: &Path, files: &Path, commit: &CommitId, tree:
         .map_err(failed_to("waiting for git"))?;
     if !added.status.success() {
         let why = super::git::complaint(&added.stderr);
-        return Err(EvalError::new(format!("the baseline in `{}` cannot be read: {why}", files.display())));
+        return Err(EvalError::new(format!("the files in `{}` cannot be read: {why}", files.display())));
     }
-    let found = staging.ask(&["write-tree"])?;
-    let _ = std::fs::remove_file(&index);
-    if found.trim_end() != tree.as_str() {
-        return Err(EvalError::new(format!(
-            "the baseline in `{}` has tree {}, not {tree} as the task was built for: build the task again",
-            files.display(),
-            found.trim_end()
-        )));
-    }
-    let mut command = git.command(&["commit-tree", "-m", "Baseline", tree.as_str()]);
+    staging.ask(&["write-tree"])?.trim_end().parse()
+}
+
+/// Commits a tree as we commit everything: the same tree is always the same commit.
+fn commit_tree(git: &Git, tree: &TreeId, arguments: &[&str]) -> Result<CommitId> {
+    let words: Vec<&str> = ["commit-tree"].iter().chain(arguments).copied().chain([tree.as_str()]).collect();
+    let mut command = git.command(&words);
     let made = super::git::start(command.envs(COMMIT.iter().copied()))?
         .wait_with_output()
         .map_err(failed_to("waiting for git"))?;
-    let made = String::from_utf8_lossy(&made.stdout).trim_end().to_owned();
-    if made != commit.as_str() {
-        return Err(EvalError::new(format!(
-            "the baseline's commit is {made}, not {commit} as the task was built for: build the task again"
-        )));
+    if !made.status.success() {
+        let why = super::git::complaint(&made.stderr);
+        return Err(EvalError::new(format!("tree {tree} cannot be committed: {why}")));
     }
-    write_whole(&git.dir().join(BASELINE), format!("{commit}\n").as_bytes())
+    String::from_utf8_lossy(&made.stdout).trim_end().parse()
 }
 
 /// Writes a file whole or not at all.

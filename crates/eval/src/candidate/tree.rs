@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use taskwright_spec::pattern::Pattern;
 
 use super::git::{Git, Reading, word};
 use super::pack::bytes;
@@ -215,36 +215,22 @@ pub(super) fn check_size(
 
 /// The files that a candidate must leave as they are.
 #[derive(Debug)]
-pub(super) struct ReadOnly(GlobSet);
+pub(super) struct ReadOnly(Vec<Pattern>);
 
 impl ReadOnly {
-    /// Compiles the patterns: `*` stays within a name, and a folder that matches stands for all that is in it.
+    /// Reads the patterns: a folder that matches stands for all that is in it.
     pub fn new(patterns: &[String]) -> Result<Self> {
-        let bad = |error: globset::Error| {
-            EvalError::new(format!(
-                "`{}` is not a pattern of read-only files: {}",
-                error.glob().unwrap_or(""),
-                error.kind()
-            ))
+        let read = |text: &String| {
+            Pattern::new(text.trim_end_matches('/')).map_err(|problem| {
+                EvalError::new(format!("`{text}` is not a pattern of read-only files: {problem}"))
+            })
         };
-        let mut set = GlobSetBuilder::new();
-        for pattern in patterns {
-            let pattern = pattern.trim_end_matches('/');
-            set.add(
-                GlobBuilder::new(pattern)
-                    .literal_separator(true)
-                    .backslash_escape(true)
-                    .build()
-                    .map_err(bad)?,
-            );
-        }
-        set.build().map(Self).map_err(bad)
+        patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
     fn matches(&self, path: &str) -> bool {
-        !self.0.is_empty()
-            && (self.0.is_match(path)
-                || path.match_indices('/').any(|(slash, _)| self.0.is_match(&path[..slash])))
+        let is_meant = |path: &str| self.0.iter().any(|pattern| pattern.matches(path));
+        is_meant(path) || path.match_indices('/').any(|(slash, _)| is_meant(&path[..slash]))
     }
 
     /// Refuses a tree that changes, adds or removes such a file; the first path in order is named.

@@ -19,7 +19,7 @@ fn metric(name: &str, score: &Score) -> Option<f64> {
 }
 
 /// Adds up samples. Those that we failed have no value; all others count.
-pub(crate) fn aggregate(objective: &Objective, samples: &[SampleResult]) -> Aggregated {
+pub fn aggregate(objective: &Objective, samples: &[SampleResult]) -> Aggregated {
     let mut errors = BTreeMap::new();
     let (mut scored, mut candidate_errors, mut infrastructure_errors) = (0, 0, 0);
     for sample in samples {
@@ -54,7 +54,7 @@ pub(crate) fn aggregate(objective: &Objective, samples: &[SampleResult]) -> Aggr
 }
 
 /// The share of samples that failed for reasons of ours.
-pub(crate) fn error_rate(aggregated: &Aggregated) -> f64 {
+pub fn error_rate(aggregated: &Aggregated) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "no evaluation has 2^52 samples")]
     match aggregated.planned {
         0 => 0.0,
@@ -86,7 +86,7 @@ fn compare(left: f64, operator: Comparison, right: f64) -> bool {
 }
 
 /// The mean of finite numbers, itself finite; none of no numbers.
-fn mean(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
     }
@@ -139,6 +139,7 @@ mod tests {
             value: Some(score),
             seconds: 0.0,
             transcript: String::new(),
+            attempts: None,
         }
     }
 

@@ -358,6 +358,7 @@ impl<'a> Pass<'a> {
             value: Some(value),
             seconds: 0.0,
             transcript: String::new(),
+            attempts: None,
         }
     }
 
@@ -390,6 +391,7 @@ impl<'a> Pass<'a> {
             value: Some(failure_value),
             seconds: 0.0,
             transcript: String::new(),
+            attempts: None,
         };
         let scorer_runs = self.mode.scorer.run.is_empty();
         let seconds = self.mode.serve.limits.sample_timeout_sec;

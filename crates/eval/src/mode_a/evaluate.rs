@@ -106,6 +106,7 @@ pub(super) fn ours(id: &str, class: ErrorClass, message: impl Into<String>) -> S
         value: None,
         seconds: 0.0,
         transcript: String::new(),
+        attempts: None,
     }
 }
 

@@ -10,7 +10,7 @@ mod json;
 mod rows;
 mod run;
 mod score;
-mod stage;
+pub(crate) mod stage;
 mod workers;
 
 use std::collections::HashSet;
@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use taskwright_spec::serve::{ServeConfig, ServeScorer};
 
+pub(crate) use self::aggregate::mean;
+pub use self::aggregate::{aggregate, error_rate};
 use self::rows::Rows;
 use crate::cancel::Cancel;
 use crate::error::{EvalError, Result, failed};

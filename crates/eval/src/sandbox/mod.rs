@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use self::order::RunLimits;
 pub(crate) use self::running::Cell;
-use self::users::{Lease, Pool};
+pub(crate) use self::users::Lease;
+use self::users::Pool;
 use crate::error::{EvalError, Result, failed};
 
 pub use self::supervise::command_main;
@@ -226,6 +227,13 @@ impl Sandbox {
         leases.into_iter().map(|lease| Cell::make(self, lease)).collect::<Result<_>>().map(Some)
     }
 
+    /// A user to run something as that is no command of ours. Waits until one is free; none if told to give up first.
+    pub(crate) fn lease(&self, give_up: &dyn Fn() -> bool) -> Result<Option<Lease>> {
+        let pool =
+            self.0.pool.as_ref().ok_or_else(|| EvalError::new("there is no user to run a candidate as"))?;
+        Ok(pool.take(1, give_up).and_then(|mut leases| leases.pop()))
+    }
+
     /// One place to run commands in.
     pub(crate) fn cell(&self) -> Result<Cell> {
         let cells = self.cells(1, &|| false)?;
@@ -245,6 +253,14 @@ impl Sandbox {
     pub(crate) fn taskwright(&self) -> &Path {
         &self.0.taskwright
     }
+}
+
+/// Removes a folder, if it is there, whatever a candidate has made in it.
+///
+/// # Errors
+/// What the system said.
+pub fn remove_folder(path: &Path) -> std::io::Result<()> {
+    folder::remove(path)
 }
 
 /// Makes the runtime folder ours, alone and empty.

@@ -1,0 +1,449 @@
+//! An evaluation as a whole: what the record answers, the jobs that run the rest, what it all comes to.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
+
+use taskwright_harbor::child::Environment;
+use taskwright_harbor::job::JobFolder;
+use taskwright_harbor::run::clean_up;
+
+use super::collate::{Collated, Collation, PlannedSample};
+use super::live::Live;
+use super::lower::Tasks;
+use super::place::Runner;
+use super::probe::{Finding, Probe};
+use super::record::{Failed, How, Record, Round, RoundEnd};
+use super::round::{self, Done};
+use super::{EvaluationB, ModeB, Observer, PlanB, Trials};
+use crate::cancel::Cancel;
+use crate::error::{EvalError, Result, failed};
+use crate::mode_a::{aggregate, error_rate};
+use crate::result::{End, ErrorClass, EvaluationResult, SampleResult};
+
+const TIME_OVER: &str = "the evaluation's time was over";
+
+pub(super) fn evaluate(
+    mode: &ModeB,
+    plan: &PlanB<'_>,
+    observer: &dyn Observer,
+    cancel: &Cancel,
+) -> Result<EvaluationB> {
+    let start = Instant::now();
+    let planned = planned(mode, plan)?;
+    if let Err(fault) = mode.check_package(plan.candidate) {
+        return Ok(unusable(mode, plan, &planned, &fault.to_string(), observer));
+    }
+    let waiting = || observer.say("waiting for another process that works on the same evaluation");
+    let Some(record) = Record::open(plan.record, &waiting, cancel)? else {
+        let collated = Collation::new(&planned, plan.rules).conclude();
+        return Ok(whole(mode, collated, Vec::new(), End::Cancelled, start));
+    };
+    let Some(runner) = mode.place.runner(&mode.harbor.run, cancel)? else {
+        let collated = Collation::new(&planned, plan.rules).conclude();
+        return Ok(whole(mode, collated, Vec::new(), End::Cancelled, start));
+    };
+    let environment = mode.place.environment(&mode.environment, &record);
+    let seconds = mode.serve.limits.evaluation_timeout_sec;
+    let mut conduct = Conduct {
+        mode,
+        plan,
+        observer,
+        cancel,
+        deadline: start.checked_add(Duration::from_secs(seconds)),
+        told: vec![false; planned.len()],
+        planned,
+        record,
+        runner,
+        environment,
+        trials_run: 0,
+        trouble: Vec::new(),
+    };
+    let how = conduct.go()?;
+    conduct.conclude(how, start)
+}
+
+/// The samples of the plan, each of which must be there once.
+fn planned(mode: &ModeB, plan: &PlanB<'_>) -> Result<Vec<PlannedSample>> {
+    let mut seen = HashSet::new();
+    plan.samples
+        .iter()
+        .map(|id| {
+            if !seen.insert(id) {
+                return Err(EvalError::new(format!("the sample `{id}` stands in the plan twice")));
+            }
+            if mode.harbor.tasks.is_empty() {
+                let directory = id.rsplit('/').next().unwrap_or(id).to_owned();
+                return Ok(PlannedSample { id: id.clone(), name: None, directory, digest: None });
+            }
+            match mode.harbor.tasks.get(id) {
+                Some(task) => Ok(PlannedSample::of(id, task)),
+                None => Err(EvalError::new(format!("the task `{}` has no sample `{id}`", mode.serve.task))),
+            }
+        })
+        .collect()
+}
+
+/// What comes of a candidate that cannot be installed: every sample counts as failed.
+fn unusable(
+    mode: &ModeB,
+    plan: &PlanB<'_>,
+    planned: &[PlannedSample],
+    fault: &str,
+    observer: &dyn Observer,
+) -> EvaluationB {
+    let start = Instant::now();
+    let mut collation = Collation::new(planned, plan.rules);
+    for place in 0..planned.len() {
+        for _ in 0..plan.rules.attempts {
+            collation.add_failed(place, ErrorClass::Candidate, fault);
+        }
+    }
+    let collated = collation.conclude();
+    collated.samples.iter().for_each(|sample| observer.sample(sample, false));
+    whole(mode, collated, Vec::new(), End::Completed, start)
+}
+
+fn whole(
+    mode: &ModeB,
+    collated: Collated,
+    jobs: Vec<std::path::PathBuf>,
+    end: End,
+    start: Instant,
+) -> EvaluationB {
+    let Collated { samples, notes } = collated;
+    let aggregate = aggregate(&mode.serve.objective, &samples);
+    let end = match end {
+        End::Cancelled => End::Cancelled,
+        _ if error_rate(&aggregate) > mode.serve.limits.error_rate_threshold => End::Failed,
+        end => end,
+    };
+    let result = EvaluationResult { end, samples, aggregate, seconds: start.elapsed().as_secs_f64() };
+    EvaluationB { result, notes, jobs, trials_run: 0, trouble: None }
+}
+
+/// How many attempts at a sample have still to be made: what is graded or the candidate's failure is done, what we
+/// failed is not.
+pub(super) fn left(expected: u64, result: &SampleResult) -> u64 {
+    let attempts = result.attempts.as_ref().map(|attempts| attempts.list.as_slice()).unwrap_or_default();
+    let is_done = |class: Option<ErrorClass>| match class {
+        None | Some(ErrorClass::Candidate | ErrorClass::Timeout | ErrorClass::Budget) => true,
+        Some(ErrorClass::Infrastructure | ErrorClass::Verifier) => false,
+    };
+    let done = attempts.iter().filter(|attempt| attempt.reward.is_some() || is_done(attempt.class)).count();
+    expected.saturating_sub(done as u64)
+}
+
+struct Conduct<'a> {
+    mode: &'a ModeB,
+    plan: &'a PlanB<'a>,
+    observer: &'a dyn Observer,
+    cancel: &'a Cancel,
+    deadline: Option<Instant>,
+    planned: Vec<PlannedSample>,
+    record: Record,
+    runner: Runner,
+    environment: Environment,
+    /// Which samples the observer knows of.
+    told: Vec<bool>,
+    trials_run: u64,
+    trouble: Vec<String>,
+}
+
+impl Conduct<'_> {
+    /// Runs jobs until nothing is left to be run, or nothing may be run any more.
+    fn go(&mut self) -> Result<How> {
+        self.mend()?;
+        self.learn_digests()?;
+        let limits = &self.mode.serve.limits;
+        let mut tries = limits.infrastructure_max_attempts.max(1);
+        let mut is_first = true;
+        loop {
+            let left = self.left_to_run(is_first)?;
+            is_first = false;
+            if left.is_empty() {
+                return Ok(How::Finished);
+            }
+            if let Some(how) = self.is_over() {
+                return Ok(how);
+            }
+            if tries == 0 {
+                return Ok(How::Finished);
+            }
+            let done = self.round(&left)?;
+            match done {
+                How::Cancelled | How::TimeOver => return Ok(done),
+                // The trials that hung are done with; the others are not to blame.
+                How::Overrun => {}
+                How::Finished | How::Killed => {
+                    tries -= 1;
+                    if tries > 0 {
+                        self.pause(Duration::from_secs(limits.infrastructure_retry_delay_sec))?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> Option<How> {
+        if self.cancel.is_cancelled() {
+            Some(How::Cancelled)
+        } else if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            Some(How::TimeOver)
+        } else {
+            None
+        }
+    }
+
+    /// Waits before failed samples are tried again, if there are any.
+    fn pause(&mut self, pause: Duration) -> Result<()> {
+        if self.left_to_run(false)?.is_empty() {
+            return Ok(());
+        }
+        self.observer.say(&format!("trying failed samples again in {} s", pause.as_secs()));
+        let start = Instant::now();
+        while self.is_over().is_none() && start.elapsed() < pause {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Ends rounds that nobody saw the end of: removes what they left in the Docker engine.
+    fn mend(&mut self) -> Result<()> {
+        let docker = self.is_docker();
+        for (round, end) in self.record.rounds(self.plan.name)? {
+            if end.is_some() {
+                continue;
+            }
+            if let Err(why) = clean_up(&round.job_dir, docker, &self.environment) {
+                self.trouble.push(format!("containers of an earlier run may be left: {why}"));
+            }
+            let status = "the process that watched it was killed".to_owned();
+            round.write_end(&RoundEnd { how: How::Killed, status, failed: Vec::new() })?;
+        }
+        Ok(())
+    }
+
+    fn is_docker(&self) -> bool {
+        self.mode.harbor.run.environment == "docker"
+    }
+
+    /// Tasks of a registry are known by their names alone until they were fetched; from then on they must stay the same.
+    fn learn_digests(&mut self) -> Result<()> {
+        if self.planned.iter().all(|planned| planned.digest.is_some()) {
+            return Ok(());
+        }
+        for (round, _) in self.record.rounds(self.plan.name)? {
+            let lock = JobFolder::open(&round.job_dir).and_then(|folder| folder.lock()).ok().flatten();
+            for trial in lock.into_iter().flat_map(|lock| lock.trials) {
+                let Some(folder) = trial.task_folder() else { continue };
+                for planned in &mut self.planned {
+                    if planned.directory == folder && planned.digest.is_none() {
+                        planned.digest.clone_from(&trial.task_digest);
+                    }
+                }
+            }
+        }
+        super::registry::verify(&self.mode.harbor.run.source, &self.planned)
+    }
+
+    /// All that is on record.
+    fn collation(&self) -> Result<Collation<'_>> {
+        let mut collation = Collation::new(&self.planned, self.plan.rules);
+        for (round, end) in self.record.rounds(self.plan.name)? {
+            collation.add_job(&round.job_dir);
+            for failed in end.into_iter().flat_map(|end| end.failed) {
+                for (place, planned) in self.planned.iter().enumerate() {
+                    for _ in 0..failed.attempts.get(&planned.id).copied().unwrap_or(0) {
+                        collation.add_failed(place, failed.class, &failed.message);
+                    }
+                }
+            }
+        }
+        Ok(collation)
+    }
+
+    /// What is still to be run, by place in the plan, and how often. Tells of what is finished.
+    fn left_to_run(&mut self, recorded: bool) -> Result<Vec<(usize, u64)>> {
+        let samples = self.collation()?.conclude().samples;
+        let mut left_to_run = Vec::new();
+        for (place, sample) in samples.iter().enumerate() {
+            match left(self.plan.rules.attempts, sample) {
+                0 => self.tell(place, sample, recorded),
+                left => left_to_run.push((place, left)),
+            }
+        }
+        Ok(left_to_run)
+    }
+
+    fn tell(&mut self, place: usize, sample: &SampleResult, recorded: bool) {
+        if !std::mem::replace(&mut self.told[place], true) {
+            self.observer.sample(sample, recorded);
+        }
+    }
+
+    fn round(&mut self, left: &[(usize, u64)]) -> Result<How> {
+        let mode = self.mode;
+        let number = self.record.rounds(self.plan.name)?.len() + 1;
+        let round = self.record.round(self.plan.name, number);
+        let candidate = self.record.candidate(self.plan.candidate)?;
+        self.runner.admit(&self.record, &candidate)?;
+        // As many attempts for all: that is what Harbor calls attempts. Otherwise a task is named as often as it is to be
+        // tried.
+        let same = left.first().map(|(_, times)| *times).filter(|times| left.iter().all(|(_, t)| t == times));
+        let attempts = same.unwrap_or(1);
+        let tasks: Vec<(&str, u64)> = left
+            .iter()
+            .map(|(place, times)| (self.planned[*place].id.as_str(), if same.is_some() { 1 } else { *times }))
+            .collect();
+        let tasks = mode.tasks(&tasks, true)?;
+        let (tasks, attempts) = match tasks {
+            // A registry's set names a task once: those that miss fewer attempts wait for another round.
+            Tasks::Registry(names) => {
+                (Tasks::Registry(names), left.iter().map(|(_, times)| *times).min().unwrap_or(1))
+            }
+            Tasks::Folders(folders) => (Tasks::Folders(folders), attempts),
+        };
+        let name = super::record::job_name(self.plan.name, number);
+        let config = mode.job_config(&name, &self.record.jobs_dir(), &tasks, attempts)?;
+        let launcher = mode.launcher(&self.runner, &self.record, &candidate)?;
+        let command = mode.command(launcher, round.config.clone());
+        super::record::write_whole(&round.config, config.to_json().as_bytes())?;
+        let trials: u64 = left.iter().map(|(_, times)| *times).sum();
+        self.observer.say(&format!(
+            "running {trials} trial{} of {name}: the log is {}",
+            if trials == 1 { "" } else { "s" },
+            round.log.display()
+        ));
+        let done = self.watch(&round, &command, trials)?;
+        self.trouble.extend(done.trouble.clone());
+        let failed = self.faults(&round, &command, &config.agents[0], left, &done)?;
+        let how = done.how;
+        round.write_end(&RoundEnd { how, status: done.status, failed })?;
+        self.learn_digests()?;
+        Ok(how)
+    }
+
+    /// Runs the job of a round and tells of samples as their trials finish.
+    fn watch(
+        &mut self,
+        round: &Round,
+        command: &taskwright_harbor::command::HarborCommand,
+        planned_trials: u64,
+    ) -> Result<Done> {
+        let limits = &self.mode.serve.limits;
+        let job = round::Job {
+            record: &self.record,
+            round,
+            command,
+            environment: &self.environment,
+            docker: self.is_docker(),
+            deadline: self.deadline,
+            trial_time: Duration::from_secs(limits.sample_timeout_sec),
+            harbor: &self.mode.harbor.run.version,
+            cancel: self.cancel,
+        };
+        let mut told = std::mem::take(&mut self.told);
+        let mut live = Live {
+            observer: self.observer,
+            collation: self.collation()?,
+            attempts: self.plan.rules.attempts,
+            retries: self.mode.harbor.run.max_retries > 0,
+            told: &mut told,
+            trials: Trials { planned: planned_trials, ..Trials::default() },
+            ended: HashSet::new(),
+        };
+        let done = round::run(&job, &mut |event| live.take(event));
+        let ended = live.trials.ended;
+        self.told = told;
+        self.trials_run += ended;
+        done
+    }
+
+    /// The attempts of a round that the candidate failed without a result of Harbor's.
+    fn faults(
+        &self,
+        round: &Round,
+        command: &taskwright_harbor::command::HarborCommand,
+        agent: &taskwright_harbor::job_config::AgentConfig,
+        left_before: &[(usize, u64)],
+        done: &Done,
+    ) -> Result<Vec<Failed>> {
+        let id = |place: &usize| self.planned[*place].id.clone();
+        if !done.hung.is_empty() {
+            let seconds = self.mode.serve.limits.sample_timeout_sec;
+            let attempts = self.planned.iter().filter_map(|planned| {
+                done.hung.get(&planned.directory).map(|count| (planned.id.clone(), *count))
+            });
+            let message = format!("not finished after {seconds} s");
+            return Ok(vec![Failed { class: ErrorClass::Timeout, message, attempts: attempts.collect() }]);
+        }
+        if done.how != How::Finished || done.success {
+            return Ok(Vec::new());
+        }
+        // Only a job that ran nothing at all is asked why: one whose trials ended has answered.
+        let trials = taskwright_harbor::watch::trial_names(&round.job_dir)
+            .map_err(failed("reading", &round.job_dir))?;
+        let has_result = |name: &String| round.job_dir.join(name).join("result.json").is_file();
+        if trials.iter().any(has_result) {
+            return Ok(Vec::new());
+        }
+        self.observer.say("Harbor ran no trial: finding out why");
+        let home = self.record.home();
+        std::fs::create_dir_all(&home).map_err(failed("making", &home))?;
+        let probe = Probe {
+            launcher: &command.launcher,
+            agent,
+            environment: &self.environment,
+            folder: &home,
+            log: &self.record.rounds_dir().join("probe.log"),
+            cancel: self.cancel,
+        };
+        Ok(match probe.ask() {
+            Finding::Candidates(message) => {
+                let attempts: BTreeMap<String, u64> =
+                    left_before.iter().map(|(place, times)| (id(place), *times)).collect();
+                vec![Failed { class: ErrorClass::Candidate, message, attempts }]
+            }
+            Finding::Ours(_) | Finding::Neither | Finding::Cancelled => Vec::new(),
+        })
+    }
+
+    /// What it all comes to.
+    fn conclude(mut self, how: How, start: Instant) -> Result<EvaluationB> {
+        let expected = self.plan.rules.attempts;
+        let mut collation = self.collation()?;
+        let before = collation.conclude().samples;
+        let mut is_time_over = false;
+        if how == How::TimeOver {
+            // Where no trial came as far as the candidate, it is not the candidate that was slow.
+            let reached = before.iter().any(|sample| left(expected, sample) < expected);
+            for (place, sample) in before.iter().enumerate() {
+                let left = left(expected, sample);
+                is_time_over |= left > 0;
+                for _ in 0..if reached { left } else { 0 } {
+                    collation.add_failed(place, ErrorClass::Timeout, TIME_OVER);
+                }
+            }
+        }
+        let collated = collation.conclude();
+        drop(collation);
+        let is_unfinished = before.iter().any(|sample| left(expected, sample) > 0);
+        let end = match how {
+            How::Cancelled if is_unfinished => End::Cancelled,
+            How::TimeOver if is_time_over => End::TimedOut,
+            _ => End::Completed,
+        };
+        for (place, sample) in collated.samples.iter().enumerate() {
+            // What was never tried because of a stop is told of too: it is finished as far as this evaluation goes.
+            self.tell(place, sample, false);
+        }
+        let jobs = self.record.rounds(self.plan.name)?.into_iter().map(|(round, _)| round.job_dir).collect();
+        let mut evaluation = whole(self.mode, collated, jobs, end, start);
+        evaluation.trials_run = self.trials_run;
+        evaluation.trouble = (!self.trouble.is_empty()).then(|| self.trouble.join("\n"));
+        Ok(evaluation)
+    }
+}
+
+#[cfg(test)]
+mod tests;

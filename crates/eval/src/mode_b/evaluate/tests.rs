@@ -1,0 +1,3 @@
+//! What of an evaluation is left to be done.
+
+

@@ -1,0 +1,208 @@
+//! The record of an evaluation: a folder that outlives us, whatever becomes of us.
+//!
+//! ```text
+//! RECORD/lock                    held by who works on it, until the last process of the run is gone
+//! RECORD/home/                   in a sidecar: the home of the user that the run is
+//! RECORD/candidate/              the candidate's files, at a path that no other content ever has
+//! RECORD/rounds/0001.json        the job's configuration
+//! RECORD/rounds/0001.log         what Harbor printed
+//! RECORD/rounds/0001.end.json    how the round ended; missing if we were killed
+//! RECORD/jobs/NAME-0001/         the job as Harbor keeps it: nothing of ours is in there
+//! ```
+//!
+//! Harbor's own results are the record: a trial is kept the moment Harbor has written it.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cancel::Cancel;
+use crate::error::{EvalError, Result, failed};
+use crate::mode_a::stage;
+use crate::result::ErrorClass;
+use crate::sandbox::folder;
+
+/// A record that we work on.
+#[derive(Debug)]
+pub(super) struct Record {
+    dir: PathBuf,
+    lock: File,
+}
+
+/// One job of a record.
+#[derive(Debug, Clone)]
+pub(super) struct Round {
+    /// The job's configuration.
+    pub config: PathBuf,
+    /// What Harbor prints.
+    pub log: PathBuf,
+    /// The folder that Harbor keeps the job in.
+    pub job_dir: PathBuf,
+    end: PathBuf,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RoundEnd {
+    /// What ended it.
+    pub how: How,
+    /// What became of the process, in words.
+    pub status: String,
+    /// Attempts that the candidate failed and that Harbor says nothing of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<Failed>,
+}
+
+/// Attempts that the candidate failed and that Harbor says nothing of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Failed {
+    /// How.
+    pub class: ErrorClass,
+    /// In words.
+    pub message: String,
+    /// How many at each sample.
+    pub attempts: BTreeMap<String, u64>,
+}
+
+/// What ended a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum How {
+    /// Harbor, by itself.
+    Finished,
+    /// Somebody who did not want to wait.
+    Cancelled,
+    /// The evaluation's time.
+    TimeOver,
+    /// A trial that did not end.
+    Overrun,
+    /// The process that watched it was killed.
+    Killed,
+}
+
+impl Record {
+    /// Opens a record, or begins it. Waits for who else works on it; `waiting` is called once if that takes a while.
+    /// None if it was cancelled meanwhile.
+    pub fn open(dir: &Path, waiting: &dyn Fn(), cancel: &Cancel) -> Result<Option<Self>> {
+        for folder in ["rounds", "jobs"] {
+            let folder = dir.join(folder);
+            std::fs::create_dir_all(&folder).map_err(failed("making", &folder))?;
+        }
+        let dir = dir.canonicalize().map_err(failed("finding", dir))?;
+        let path = dir.join("lock");
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(failed("opening", &path))?;
+        let mut tries = 0_u32;
+        while lock.try_lock().is_err() {
+            if cancel.is_cancelled() {
+                return Ok(None);
+            }
+            if tries == 5 {
+                waiting();
+            }
+            tries = tries.saturating_add(1);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(Some(Self { dir, lock }))
+    }
+
+    /// The lock: to be held by all that works on the record.
+    pub fn lock(&self) -> &File {
+        &self.lock
+    }
+
+    /// The folder of the record.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What the run finds as its user's home.
+    pub fn home(&self) -> PathBuf {
+        self.dir.join("home")
+    }
+
+    /// The candidate's files: a copy, since an installer may write into it.
+    pub fn candidate(&self, files: &Path) -> Result<PathBuf> {
+        let place = self.dir.join("candidate");
+        if !place.is_dir() {
+            let part = self.dir.join("candidate.part");
+            folder::remove(&part).map_err(failed("removing", &part))?;
+            stage::copy(files, &part)?;
+            std::fs::rename(&part, &place).map_err(failed("moving", &place))?;
+        }
+        Ok(place)
+    }
+
+    /// The folder that Harbor makes its jobs' folders in.
+    pub fn jobs_dir(&self) -> PathBuf {
+        self.dir.join("jobs")
+    }
+
+    /// The folder of the rounds.
+    pub fn rounds_dir(&self) -> PathBuf {
+        self.dir.join("rounds")
+    }
+
+    /// The rounds so far, with how they ended; none for one that nobody saw the end of.
+    pub fn rounds(&self, name: &str) -> Result<Vec<(Round, Option<RoundEnd>)>> {
+        let mut rounds = Vec::new();
+        loop {
+            let round = self.round(name, rounds.len() + 1);
+            if !round.config.is_file() {
+                return Ok(rounds);
+            }
+            let end = match std::fs::read(&round.end) {
+                Ok(bytes) => serde_json::from_slice(&bytes).ok(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => return Err(failed("reading", &round.end)(error)),
+            };
+            rounds.push((round, end));
+        }
+    }
+
+    /// The place of a round, counted from 1.
+    pub fn round(&self, name: &str, number: usize) -> Round {
+        let rounds = self.rounds_dir();
+        Round {
+            config: rounds.join(format!("{number:04}.json")),
+            log: rounds.join(format!("{number:04}.log")),
+            end: rounds.join(format!("{number:04}.end.json")),
+            job_dir: self.jobs_dir().join(job_name(name, number)),
+        }
+    }
+}
+
+/// The name of a round's job.
+pub(super) fn job_name(name: &str, number: usize) -> String {
+    format!("{name}-{number:04}")
+}
+
+impl Round {
+    /// Keeps how the round ended.
+    pub fn write_end(&self, end: &RoundEnd) -> Result<()> {
+        let bytes = serde_json::to_vec_pretty(end)
+            .map_err(|error| EvalError::new(format!("the end of a round cannot be recorded: {error}")))?;
+        write_whole(&self.end, &bytes)
+    }
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    // Whoever may enter the record may read it: the run may be another user.
+    let mut file = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(failed("writing", path))?;
+    io::Write::write_all(&mut file, bytes).map_err(failed("writing", path))?;
+    file.persist(path).map(drop).map_err(|error| failed("writing", path)(error.error))
+}

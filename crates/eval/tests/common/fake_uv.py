@@ -1,0 +1,100 @@
+"""Stands in for uv and Harbor: does what `fake.json` beside it says, for faults that cannot be provoked otherwise."""
+
+import json
+import pathlib
+import signal
+import sys
+import time
+
+here = pathlib.Path(__file__).resolve().parent
+fake = json.loads((here / "fake.json").read_text())
+words = sys.argv[1:]
+if words == ["--version"]:
+    print(fake.get("version", "uv 0.9.1 (fake)"))
+    sys.exit(0)
+with (here / "calls").open("a") as calls:
+    calls.write(json.dumps(words) + "\n")
+if "python" in words[words.index("--python") + 2 :]:
+    step = "with" if words.count("--with") > 1 else "without"
+    said = fake.get("probe", {}).get(step)
+    if said:
+        print(said)
+        sys.exit(1)
+    sys.exit(0)
+
+print("fake harbor: starting")
+for _ in range(fake.get("noise_mb", 0)):
+    sys.stdout.write("x" * (1 << 20))
+sys.stdout.flush()
+if fake.get("exit") and not fake.get("trials"):
+    print("fake harbor: cannot start")
+    sys.exit(fake["exit"])
+
+config = json.loads(pathlib.Path(words[words.index("--config") + 1]).read_text())
+job = pathlib.Path(config["jobs_dir"]) / config["job_name"]
+job.mkdir(parents=True)
+(job / "config.json").write_text(json.dumps(config))
+harbor = {"version": fake.get("harbor", "0.26.0")}
+(job / "lock.json").write_text(json.dumps({"schema_version": 3, "harbor": harbor, "trials": []}))
+
+counts_file = here / "counts.json"
+counts = json.loads(counts_file.read_text()) if counts_file.exists() else {}
+PHASES = ["environment_setup", "agent_setup", "agent_execution", "verifier"]
+
+
+def finish(trial, task, reward=None, exception=None, phases=PHASES):
+    now = "2026-01-01T00:00:00Z"
+    result = {
+        "schema_version": 1,
+        "id": trial + "-id",
+        "task_name": task["name"],
+        "trial_name": trial,
+        "task_id": {"path": task["path"]},
+        "task_checksum": "00",
+        "config": {"task": {"path": task["path"]}, "trial_name": trial},
+        "agent_info": {"name": "fake", "version": "1"},
+        "agent_result": {},
+        "verifier_result": None if reward is None else {"rewards": {"reward": reward}},
+        "exception_info": exception and {"exception_type": exception, "exception_message": "m", "exception_traceback": "t", "occurred_at": now},
+        "started_at": now,
+        "finished_at": now,
+        "reward_valid": reward is not None,
+    }
+    result |= {phase: {"started_at": now, "finished_at": now} for phase in phases}
+    (job / trial / "result.json").write_text(json.dumps(result))
+
+
+hanging = []
+for attempt in range(config["n_attempts"]):
+    for entry in config["tasks"]:
+        path = pathlib.Path(entry["path"])
+        number = counts.get(path.name, 0)
+        counts[path.name] = number + 1
+        counts_file.write_text(json.dumps(counts))
+        wanted = fake["trials"].get(path.name, ["1"])
+        wanted = wanted[min(number, len(wanted) - 1)]
+        if wanted == "none":
+            continue
+        trial = f"{path.name}__{number:07}"
+        (job / trial).mkdir()
+        task = {"name": "inner/" + path.name, "type": "local", "path": entry["path"]}
+        (job / trial / "lock.json").write_text(json.dumps({"schema_version": 2, "task": task | {"name": path.name}}))
+        if wanted.startswith("hang"):
+            hanging.append((trial, task, wanted))
+        elif wanted == "half":
+            (job / trial / "result.json").write_text('{"trial_name": "' + trial)
+        elif wanted == "environment":
+            finish(trial, task, exception="RuntimeError", phases=PHASES[:1])
+        elif wanted.startswith("raise:"):
+            finish(trial, task, exception=wanted.removeprefix("raise:"), phases=PHASES[:3])
+        else:
+            finish(trial, task, reward=float(wanted))
+try:
+    while hanging:
+        time.sleep(60)
+except KeyboardInterrupt:
+    for trial, task, how in hanging:
+        phases = PHASES[:1] if how == "hang-environment" else PHASES[:3]
+        finish(trial, task, exception="CancelledError", phases=phases)
+    sys.exit(130)
+sys.exit(fake.get("exit", 0))

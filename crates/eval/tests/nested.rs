@@ -1,0 +1,393 @@
+//! Mode B with a stand-in for uv and Harbor: what is run, what is kept, and what each fault comes to.
+
+use std::cell::RefCell;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use taskwright_eval::{
+    Cancel, End, ErrorClass, EvalError, EvaluationB, ModeB, ModeBOptions, Observer, Outcome, PlanB,
+    RunErrorKind, SampleResult, Trials,
+};
+use taskwright_harbor::child::Environment;
+use taskwright_harbor::digest::content_digest;
+
+/// A task with the inner tasks `one` and `two`, a candidate, and a uv that does what it is told.
+struct Nested {
+    folder: tempfile::TempDir,
+    config: Value,
+    attempts: u64,
+}
+
+struct Told {
+    finished: RefCell<Vec<(String, bool)>>,
+    said: RefCell<Vec<String>>,
+    /// Cancels when a sample is finished.
+    cancel: Option<Cancel>,
+}
+
+impl Observer for Told {
+    fn sample(&self, result: &SampleResult, recorded: bool) {
+        self.finished.borrow_mut().push((result.id.clone(), recorded));
+        if let Some(cancel) = &self.cancel {
+            cancel.cancel();
+        }
+    }
+    fn trials(&self, _: &Trials) {}
+    fn say(&self, what: &str) {
+        self.said.borrow_mut().push(what.to_owned());
+    }
+}
+
+impl Nested {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let mut tasks = serde_json::Map::new();
+        for name in ["one", "two"] {
+            let task = path.join("inner").join(name);
+            std::fs::create_dir_all(task.join("tests")).unwrap();
+            std::fs::write(task.join("task.toml"), format!("[task]\nname = \"inner/{name}\"\n")).unwrap();
+            std::fs::write(task.join("tests/test.sh"), "echo 1\n").unwrap();
+            let digest = content_digest(&task).unwrap().to_string();
+            tasks.insert(
+                name.to_owned(),
+                json!({"directory": name, "name": format!("inner/{name}"), "digest": digest}),
+            );
+        }
+        std::fs::create_dir(path.join("candidate")).unwrap();
+        std::fs::write(path.join("candidate/pyproject.toml"), "[project]\nname = \"agent\"\n").unwrap();
+        std::fs::create_dir(path.join("bin")).unwrap();
+        std::fs::write(path.join("bin/uv"), {
+            let script = include_str!("common/fake_uv.py");
+            format!("#!/usr/bin/env python3\n{script}")
+        })
+        .unwrap();
+        std::fs::set_permissions(path.join("bin/uv"), PermissionsExt::from_mode(0o755)).unwrap();
+        let config = json!({
+            "serve_version": 1, "task": "acme/nested", "version": "1.0.0", "description": "d", "mode": "b",
+            "baseline": {"commit": "0".repeat(40), "tree": "0".repeat(40), "read_only": []},
+            "objective": {"failure_value": -1.0},
+            "splits": {"all": {
+                "access": "viewable", "budget": {"runs": "unlimited", "samples": "unlimited"}, "min_samples": 1,
+                "expose": false, "samples": ["one", "two"],
+            }},
+            "selection": {}, "targets": [],
+            "limits": {"sample_timeout_sec": 600, "infrastructure_retry_delay_sec": 0},
+            "feedback": {},
+            "harbor": {"run": {"source": {"path": "inner"}, "agent": "agent:Agent"}, "tasks": tasks},
+            "secrets": [],
+        });
+        let nested = Self { folder, config, attempts: 1 };
+        nested.fake(&json!({"trials": {}}));
+        nested
+    }
+
+    /// What the stand-in does from now on.
+    fn fake(&self, what: &Value) {
+        std::fs::write(self.folder.path().join("bin/fake.json"), what.to_string()).unwrap();
+    }
+
+    fn limit(mut self, name: &str, value: u64) -> Self {
+        self.config["limits"][name] = json!(value);
+        self
+    }
+
+    fn told() -> Told {
+        Told { finished: RefCell::default(), said: RefCell::default(), cancel: None }
+    }
+
+    fn mode(&self) -> ModeB {
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", self.folder.path().join("bin").display());
+        ModeB::open(ModeBOptions {
+            serve: Arc::new(serde_json::from_value(self.config.clone()).unwrap()),
+            inner_tasks: self.folder.path().join("inner"),
+            work: self.folder.path().join("work"),
+            environment: Environment::default().with("PATH", path),
+            registry_path: None,
+            place: taskwright_eval::Place::Host,
+        })
+        .unwrap()
+    }
+
+    fn try_with(&self, told: &Told, cancel: &Cancel) -> Result<EvaluationB, EvalError> {
+        let mode = self.mode();
+        let mut rules = mode.rules(None);
+        rules.attempts = self.attempts;
+        let samples = ["one".to_owned(), "two".to_owned()];
+        let plan = PlanB {
+            candidate: &self.folder.path().join("candidate"),
+            samples: &samples,
+            rules: &rules,
+            record: &self.folder.path().join("record"),
+            name: "nested-all",
+        };
+        mode.evaluate(&plan, told, cancel)
+    }
+
+    fn evaluate(&self) -> EvaluationB {
+        self.try_with(&Self::told(), &Cancel::new()).unwrap()
+    }
+
+    /// The calls of uv that ran Harbor.
+    fn runs(&self) -> Vec<Vec<String>> {
+        let calls = std::fs::read_to_string(self.folder.path().join("bin/calls")).unwrap_or_default();
+        let calls = calls.lines().map(|line| serde_json::from_str::<Vec<String>>(line).unwrap());
+        calls.filter(|words| words.contains(&"harbor".to_owned())).collect()
+    }
+
+    /// The configuration of a job.
+    fn job(&self, number: u32) -> Value {
+        let path = self.folder.path().join(format!("record/rounds/{number:04}.json"));
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    fn tasks_of_job(&self, number: u32) -> Vec<String> {
+        let job = self.job(number);
+        let paths =
+            job["tasks"].as_array().unwrap().iter().map(|task| PathBuf::from(task["path"].as_str().unwrap()));
+        paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn values(evaluation: &EvaluationB) -> Vec<Option<f64>> {
+    evaluation.result.samples.iter().map(|sample| sample.value).collect()
+}
+
+fn infrastructure(evaluation: &EvaluationB, place: usize) -> String {
+    match &evaluation.result.samples[place].outcome {
+        Outcome::Infrastructure { message, .. } => message.clone(),
+        other => panic!("not a failure of ours: {other:?}"),
+    }
+}
+
+#[test]
+fn an_evaluation_is_run_once_and_answered_from_its_record() {
+    let nested = Nested::new();
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["0"]}}));
+    let told = Nested::told();
+    let first = nested.try_with(&told, &Cancel::new()).unwrap();
+    assert_eq!((values(&first), first.result.end), (vec![Some(1.0), Some(0.0)], End::Completed));
+    assert_eq!((first.result.aggregate.mean, first.trials_run), (Some(0.5), 2));
+    assert_eq!(told.finished.borrow().len(), 2);
+    let words = &nested.runs()[0];
+    assert!(words.contains(&"harbor==0.26.0".to_owned()) && words.contains(&"--yes".to_owned()), "{words:?}");
+    let copies = nested.folder.path().canonicalize().unwrap().join("work/inner-tasks");
+    assert!(Path::new(nested.job(1)["tasks"][0]["path"].as_str().unwrap()).starts_with(copies));
+
+    let told = Nested::told();
+    let second = nested.try_with(&told, &Cancel::new()).unwrap();
+    assert_eq!((&second.result.samples, second.trials_run), (&first.result.samples, 0));
+    assert_eq!(nested.runs().len(), 1);
+    assert!(told.finished.borrow().iter().all(|(_, recorded)| *recorded));
+}
+
+#[test]
+fn only_what_we_failed_is_run_again() {
+    let nested = Nested::new();
+    nested
+        .fake(&json!({"trials": {"one": ["raise:NonZeroAgentExitCodeError"], "two": ["environment", "1"]}}));
+    let first = nested.evaluate();
+    assert_eq!(values(&first), [Some(-1.0), None]);
+    assert_eq!(first.result.samples[1].error_class(), Some(ErrorClass::Infrastructure));
+    assert_eq!(first.result.end, End::Failed);
+    let second = nested.evaluate();
+    assert_eq!(values(&second), [Some(-1.0), Some(1.0)]);
+    assert_eq!((nested.tasks_of_job(2), second.trials_run), (vec!["two".to_owned()], 1));
+}
+
+#[test]
+fn samples_that_we_failed_are_tried_as_often_as_the_spec_says() {
+    let nested = Nested::new().limit("infrastructure_max_attempts", 3);
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["environment", "none", "1"]}}));
+    let told = Nested::told();
+    let evaluation = nested.try_with(&told, &Cancel::new()).unwrap();
+    assert_eq!(values(&evaluation), [Some(1.0), Some(1.0)]);
+    assert_eq!(nested.runs().len(), 3);
+    // Once each, and not before it was finished.
+    assert_eq!(*told.finished.borrow(), [("one".to_owned(), false), ("two".to_owned(), false)]);
+}
+
+#[test]
+fn attempts_are_counted_each() {
+    let mut nested = Nested::new();
+    nested.attempts = 3;
+    nested.fake(&json!({"trials": {"one": ["1", "environment", "0"], "two": ["1", "none", "none", "0"]}}));
+    let first = nested.evaluate();
+    assert_eq!(nested.job(1)["n_attempts"], 3);
+    let counts = |evaluation: &EvaluationB, place: usize| {
+        let attempts = evaluation.result.samples[place].attempts.clone().unwrap();
+        (attempts.expected, attempts.graded, attempts.dead, attempts.missing)
+    };
+    assert_eq!((counts(&first, 0), counts(&first, 1)), ((3, 2, 1, 0), (3, 1, 0, 2)));
+    assert_eq!(values(&first), [None, None]);
+    let second = nested.evaluate();
+    assert_eq!(nested.job(2)["n_attempts"], 1);
+    assert_eq!(nested.tasks_of_job(2), ["one", "two", "two"]);
+    assert_eq!((counts(&second, 0), counts(&second, 1)), ((3, 3, 0, 0), (3, 3, 0, 0)));
+}
+
+#[test]
+fn a_candidate_that_hangs_is_not_waited_for() {
+    let nested = Nested::new().limit("sample_timeout_sec", 1);
+    nested.fake(&json!({"trials": {"one": ["hang"], "two": ["1"]}}));
+    let evaluation = nested.evaluate();
+    assert_eq!(values(&evaluation), [Some(-1.0), Some(1.0)]);
+    let Outcome::CandidateError { kind, detail, .. } = &evaluation.result.samples[0].outcome else {
+        panic!()
+    };
+    assert_eq!(*kind, RunErrorKind::Timeout);
+    assert!(detail.contains("not finished after 1 s"), "{detail}");
+    // It is on record.
+    assert_eq!((nested.evaluate().trials_run, nested.runs().len()), (0, 1));
+}
+
+#[test]
+fn an_environment_that_hangs_is_our_failure() {
+    let nested = Nested::new().limit("sample_timeout_sec", 1);
+    nested.fake(&json!({"trials": {"one": ["hang-environment", "1"], "two": ["1"]}}));
+    let evaluation = nested.evaluate();
+    assert_eq!(values(&evaluation), [Some(1.0), Some(1.0)]);
+    assert_eq!(nested.tasks_of_job(2), ["one"]);
+}
+
+#[test]
+fn what_is_finished_when_it_is_stopped_is_kept() {
+    let nested = Nested::new();
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["hang", "0"]}}));
+    let cancel = Cancel::new();
+    let told = Told { cancel: Some(cancel.clone()), ..Nested::told() };
+    let stopped = nested.try_with(&told, &cancel).unwrap();
+    assert_eq!((values(&stopped), stopped.result.end), (vec![Some(1.0), None], End::Cancelled));
+    let whole = nested.evaluate();
+    assert_eq!(
+        (values(&whole), nested.tasks_of_job(2)),
+        (vec![Some(1.0), Some(0.0)], vec!["two".to_owned()])
+    );
+}
+
+#[test]
+fn what_is_finished_when_time_is_over_is_kept() {
+    let nested = Nested::new().limit("evaluation_timeout_sec", 2);
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["hang", "0"]}}));
+    let evaluation = nested.evaluate();
+    assert_eq!((values(&evaluation), evaluation.result.end), (vec![Some(1.0), Some(-1.0)], End::TimedOut));
+    assert_eq!(evaluation.result.samples[1].error_class(), Some(ErrorClass::Timeout));
+    // Asked again it has time again.
+    assert_eq!(values(&nested.evaluate()), [Some(1.0), Some(0.0)]);
+}
+
+#[test]
+fn an_environment_that_never_came_up_is_our_failure_when_time_is_over() {
+    let nested = Nested::new().limit("evaluation_timeout_sec", 2);
+    nested.fake(&json!({"trials": {"one": ["hang-environment"], "two": ["none"]}}));
+    let evaluation = nested.evaluate();
+    assert_eq!((values(&evaluation), evaluation.result.end), (vec![None, None], End::Failed));
+}
+
+#[test]
+fn a_candidate_whose_agent_cannot_be_made_has_failed() {
+    let nested = Nested::new();
+    nested.fake(&json!({"exit": 1, "probe": {"with": "ModuleNotFoundError: no module `agent`"}}));
+    let evaluation = nested.evaluate();
+    assert_eq!((values(&evaluation), evaluation.result.end), (vec![Some(-1.0), Some(-1.0)], End::Completed));
+    let Outcome::CandidateError { detail, .. } = &evaluation.result.samples[0].outcome else { panic!() };
+    assert!(detail.contains("ModuleNotFoundError"), "{detail}");
+    // It is on record.
+    nested.fake(&json!({"trials": {}}));
+    assert_eq!(values(&nested.evaluate()), [Some(-1.0), Some(-1.0)]);
+}
+
+#[test]
+fn a_harbor_that_does_not_start_is_our_failure() {
+    for probe in [json!({"without": "no network", "with": "no network"}), json!({})] {
+        let nested = Nested::new();
+        nested.fake(&json!({"exit": 1, "probe": probe}));
+        let evaluation = nested.evaluate();
+        assert_eq!((values(&evaluation), evaluation.result.end), (vec![None, None], End::Failed));
+        let trouble = evaluation.trouble.unwrap();
+        assert!(trouble.contains("ended with status 1") && trouble.contains("cannot start"), "{trouble}");
+        nested.fake(&json!({"trials": {}}));
+        assert_eq!(values(&nested.evaluate()), [Some(1.0), Some(1.0)]);
+    }
+}
+
+#[test]
+fn an_exit_status_that_is_not_zero_takes_nothing_away() {
+    let nested = Nested::new();
+    nested.fake(&json!({"exit": 1, "trials": {"one": ["1"], "two": ["none"]}}));
+    let evaluation = nested.evaluate();
+    assert_eq!(values(&evaluation), [Some(1.0), None]);
+    assert!(infrastructure(&evaluation, 1).contains("missing"));
+    assert!(evaluation.trouble.unwrap().contains("ended with status 1"));
+}
+
+#[test]
+fn a_result_that_is_half_written_is_run_again() {
+    let nested = Nested::new();
+    nested.fake(&json!({"trials": {"one": ["half", "1"]}}));
+    let first = nested.evaluate();
+    assert_eq!(values(&first), [None, Some(1.0)]);
+    assert_eq!(first.notes.len(), 1);
+    assert_eq!(values(&nested.evaluate()), [Some(1.0), Some(1.0)]);
+}
+
+#[test]
+fn megabytes_of_output_are_cut() {
+    let nested = Nested::new();
+    nested.fake(&json!({"noise_mb": 40, "trials": {}}));
+    assert_eq!(values(&nested.evaluate()), [Some(1.0), Some(1.0)]);
+    let log = nested.folder.path().join("record/rounds/0001.log");
+    assert!(std::fs::metadata(log).unwrap().len() <= 8 << 20);
+}
+
+#[test]
+fn results_of_another_harbor_are_not_taken() {
+    let nested = Nested::new();
+    nested.fake(&json!({"harbor": "0.25.0", "trials": {}}));
+    let error = nested.try_with(&Nested::told(), &Cancel::new()).unwrap_err().to_string();
+    assert!(error.starts_with("Harbor 0.25.0 ran, not 0.26.0"), "{error}");
+}
+
+#[test]
+fn a_uv_that_is_missing_or_old_is_said() {
+    let nested = Nested::new();
+    nested.fake(&json!({"version": "uv 0.2.1", "trials": {}}));
+    let error = nested.try_with(&Nested::told(), &Cancel::new()).unwrap_err().to_string();
+    assert!(error.contains("is version 0.2.1, but 0.5 or later is needed"), "{error}");
+}
+
+#[test]
+fn a_candidate_that_asks_for_another_harbor_is_found_before_anything_starts() {
+    let nested = Nested::new();
+    let project = "[project]\nname = \"agent\"\ndependencies = [\"harbor==0.25.0\"]\n";
+    std::fs::write(nested.folder.path().join("candidate/pyproject.toml"), project).unwrap();
+    let evaluation = nested.evaluate();
+    assert_eq!(values(&evaluation), [Some(-1.0), Some(-1.0)]);
+    assert!(nested.runs().is_empty() && !nested.folder.path().join("record").exists());
+}
+
+#[test]
+fn an_inner_task_that_was_edited_is_refused() {
+    let nested = Nested::new();
+    std::fs::write(nested.folder.path().join("inner/one/tests/test.sh"), "echo 2\n").unwrap();
+    let error = nested.try_with(&Nested::told(), &Cancel::new()).unwrap_err().to_string();
+    assert!(error.contains("build the task again"), "{error}");
+}
+
+#[test]
+fn a_dry_run_runs_nothing() {
+    let nested = Nested::new();
+    let mode = nested.mode();
+    let samples = ["two".to_owned()];
+    let rules = mode.rules(None);
+    let candidate = nested.folder.path().join("candidate");
+    let record = nested.folder.path().join("record");
+    let plan = PlanB { candidate: &candidate, samples: &samples, rules: &rules, record: &record, name: "x" };
+    let dry = mode.dry_run(&plan).unwrap();
+    assert!(dry.command.shell_line().contains("harbor run --config"));
+    assert_eq!((dry.config.tasks.len(), dry.config.job_name.as_str()), (1, "x-0001"));
+    assert!(nested.runs().is_empty() && !record.exists());
+}

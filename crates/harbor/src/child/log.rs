@@ -1,0 +1,124 @@
+//! A log that a process writes by itself and that never grows large.
+//!
+//! The process has the file, not a pipe to us: what it prints while it ends after us is not lost, and it cannot be
+//! stopped by us being slow. The price is that the file is shortened now and then, by leaving out the middle.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+/// The size at which the middle is left out.
+const LIMIT: u64 = 8 << 20;
+/// How much of the beginning stays.
+const HEAD: u64 = 64 << 10;
+/// How much of the end stays.
+const TAIL: u64 = 1 << 20;
+
+/// The log of a process.
+#[derive(Debug)]
+pub(super) struct Log {
+    file: File,
+}
+
+impl Log {
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        file.set_len(0)?;
+        Ok(Self { file })
+    }
+
+    /// The file as a process gets it: always written at its end, wherever that is by now.
+    pub fn output(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Leaves out the middle if the file is large. What is printed at that very moment may be lost.
+    pub fn shorten(&mut self) -> io::Result<()> {
+        let size = self.file.metadata()?.len();
+        if size <= LIMIT {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        (&self.file).take(HEAD).read_to_end(&mut text)?;
+        let left_out = size - HEAD - TAIL;
+        text.extend_from_slice(format!("\n[{left_out} bytes are left out here]\n").as_bytes());
+        self.file.seek(SeekFrom::Start(size - TAIL))?;
+        (&self.file).take(TAIL).read_to_end(&mut text)?;
+        self.file.set_len(0)?;
+        self.file.write_all(&text)
+    }
+}
+
+/// The last lines of a log, at most so many bytes, without what is only for terminals. Empty if there is no log.
+pub fn tail(log: &Path, most: usize) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let from = file.metadata()?.len().saturating_sub(most as u64);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes)?;
+        if from > 0 {
+            // Not from the middle of a line, if there are lines.
+            let line = bytes.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+            bytes.drain(..line);
+        }
+        Ok(bytes)
+    };
+    plain(&String::from_utf8_lossy(&read().unwrap_or_default()))
+}
+
+/// A text without escape sequences, and of a line that was overwritten only what stood there last.
+fn plain(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.split('\n') {
+        let line = line.trim_end_matches('\r');
+        let line = line.rsplit('\r').next().unwrap_or_default();
+        let mut kept = String::with_capacity(line.len());
+        let mut letters = line.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\u{1b}' => {
+                    // `ESC [ parameters letter`; any other sequence is two characters long.
+                    if letters.next() == Some('[') {
+                        letters.by_ref().find(|letter| ('@'..='~').contains(letter));
+                    }
+                }
+                '\t' => kept.push(letter),
+                letter if letter.is_control() => {}
+                letter => kept.push(letter),
+            }
+        }
+        lines.push(kept.trim_end().to_owned());
+    }
+    lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let mut log = Log::create(&path).unwrap();
+        let mut process = log.output().unwrap();
+        process.write_all(b"begin\n").unwrap();
+        process.write_all(&vec![b'x'; 9 << 20]).unwrap();
+        process.write_all(b"\nend\n").unwrap();
+        log.shorten().unwrap();
+        process.write_all(b"after\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.len() < 2 << 20, "{}", text.len());
+        assert!(text.starts_with("begin\nxxx") && text.ends_with("\nend\nafter\n"));
+        assert!(text.contains(" bytes are left out here]"));
+        assert_eq!(tail(&path, 11), "end\nafter");
+    }
+
+    #[test]
+    fn tails_are_plain_text() {
+        assert_eq!(plain("a\r\n\u{1b}[31mred\u{1b}[0m\n 1%\r 50%\r100%\n\u{7}x"), "a\nred\n100%\nx");
+        assert_eq!(tail(Path::new("/nonexistent"), 10), "");
+    }
+}

@@ -1,0 +1,120 @@
+//! Processes that end, hang, print too much and outlive us.
+
+use super::*;
+
+fn shell(script: &str) -> Vec<OsString> {
+    ["/bin/sh", "-c", script].map(OsString::from).to_vec()
+}
+
+fn start(folder: &Path, script: &str) -> Child {
+    let environment = Environment { inherit: false, set: BTreeMap::new() }.with("PATH", "/usr/bin:/bin");
+    Child::start(&Start {
+        words: &shell(script),
+        folder,
+        environment: &environment,
+        log: &folder.join("log"),
+        hold: None,
+    })
+    .unwrap()
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+const SHORT: Patience =
+    Patience { interrupt: Duration::from_millis(300), terminate: Duration::from_millis(300) };
+
+#[test]
+fn it_reads_nothing_and_writes_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = start(folder.path(), "read -r line; echo \"<$line>\"; echo $HOME >&2; exit 3");
+    let mut status = None;
+    wait_for("the end", || {
+        status = child.poll().unwrap();
+        status.is_some()
+    });
+    assert_eq!(describe(status.unwrap()), "ended with status 3");
+    assert_eq!(tail(&folder.path().join("log"), 100), "<>");
+}
+
+#[test]
+fn megabytes_of_output_fill_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = start(folder.path(), "head -c 50000000 /dev/zero | tr '\\0' x; echo; echo the end");
+    let mut largest = 0;
+    wait_for("the end", || {
+        let ended = child.poll().unwrap().is_some();
+        largest = largest.max(std::fs::metadata(folder.path().join("log")).unwrap().len());
+        ended
+    });
+    child.poll().unwrap();
+    assert!(std::fs::metadata(folder.path().join("log")).unwrap().len() <= 8 << 20);
+    assert!(tail(&folder.path().join("log"), 50).ends_with("the end"));
+}
+
+#[test]
+fn who_listens_is_asked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child =
+        start(folder.path(), "trap 'echo asked; exit 7' INT; echo up; while :; do sleep 0.05; done");
+    wait_for("the start", || tail(&folder.path().join("log"), 10) == "up");
+    let status = child.stop(&Patience::default()).unwrap();
+    assert_eq!(status.code(), Some(7));
+    assert_eq!(tail(&folder.path().join("log"), 100), "up\nasked");
+}
+
+#[test]
+fn who_does_not_is_killed_with_all_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        "trap '' INT TERM; (trap '' INT TERM; sleep 300 & echo $! >pid; wait) & while :; do sleep 1; done";
+    let mut child = start(folder.path(), script);
+    let pid = folder.path().join("pid");
+    wait_for("its child", || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+    let pid: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let status = child.stop(&SHORT).unwrap();
+    assert_eq!(describe(status), "was killed by signal 9");
+    wait_for("its child's end", || is_gone(pid));
+}
+
+/// A process that has ended but that nobody has asked after is gone too.
+fn is_gone(pid: i32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
+        Err(_) => true,
+    }
+}
+
+#[test]
+fn the_watchdog_ends_the_group_when_the_pipe_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = File::create(folder.path().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut sleeper = Command::new("/bin/sh")
+        .args(["-c", "trap 'sleep 0.3; exit 5' INT; : >up; while :; do sleep 0.05; done"])
+        .current_dir(folder.path())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    wait_for("the start", || folder.path().join("up").exists());
+    let group = Pid::from_child(&sleeper);
+    let watchdog = Watchdog::over(group, Some(&lock)).unwrap();
+    drop(lock);
+    let again = File::open(folder.path().join("lock")).unwrap();
+    assert!(again.try_lock().is_err(), "the watchdog holds the lock");
+    // As if we had been killed: the end of the pipe that is ours is closed without a word.
+    drop(watchdog);
+    let mut status = None;
+    wait_for("the group's end", || {
+        status = sleeper.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.unwrap().code(), Some(5));
+    let again = File::open(folder.path().join("lock")).unwrap();
+    wait_for("the lock", || again.try_lock().is_ok());
+}

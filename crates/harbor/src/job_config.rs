@@ -1,0 +1,391 @@
+//! The configuration of a job, as `harbor run --config` reads it: one file that says everything about a run.
+//!
+//! Harbor ignores a key that it does not know, so every key stands here as a field, under Harbor's own name, and a test
+//! reads them back from the `config.json` that Harbor itself wrote. What is not set is not written: then Harbor's own
+//! default holds.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A job: which tasks, which agents, how often, where.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobConfig {
+    /// The name of the job's folder. Always our own, so that the folder is known before the job runs.
+    pub job_name: String,
+    /// The folder that the job's folder is made in; absolute.
+    pub jobs_dir: PathBuf,
+    /// How often each task is tried by each agent.
+    pub n_attempts: u64,
+    /// How many trials run at once.
+    pub n_concurrent_trials: u64,
+    /// Whether agents are only installed: nothing is run or graded.
+    #[serde(skip_serializing_if = "is_default")]
+    pub install_only: bool,
+    /// Whether to print no progress.
+    #[serde(skip_serializing_if = "is_default")]
+    pub quiet: bool,
+    /// Whether to log more.
+    #[serde(skip_serializing_if = "is_default")]
+    pub debug: bool,
+    /// A factor on every timeout.
+    #[serde(skip_serializing_if = "is_default")]
+    pub timeout_multiplier: Option<f64>,
+    /// A factor on the agent's timeout, in place of the general one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub agent_timeout_multiplier: Option<f64>,
+    /// A factor on the verifier's timeout, in place of the general one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub verifier_timeout_multiplier: Option<f64>,
+    /// A factor on the time for the agent's set-up, in place of the general one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub agent_setup_timeout_multiplier: Option<f64>,
+    /// A factor on the time for building the environment, in place of the general one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub environment_build_timeout_multiplier: Option<f64>,
+    /// Which failed trials are tried again.
+    pub retry: RetryConfig,
+    /// What Harbor makes of an exception, by its type, where it differs from Harbor's own policy.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_error_policy: BTreeMap<String, ErrorPolicy>,
+    /// Where the trials run.
+    pub environment: EnvironmentConfig,
+    /// How the verifiers run.
+    #[serde(skip_serializing_if = "is_default")]
+    pub verifier: VerifierConfig,
+    /// What Harbor computes of the rewards for its own displays; none means the mean.
+    #[serde(skip_serializing_if = "is_default")]
+    pub metrics: Vec<MetricConfig>,
+    /// Who tries the tasks.
+    pub agents: Vec<AgentConfig>,
+    /// The tasks, as sets.
+    #[serde(skip_serializing_if = "is_default")]
+    pub datasets: Vec<DatasetConfig>,
+    /// The tasks, one by one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tasks: Vec<TaskConfig>,
+    /// Further files to keep of each trial: paths, or tables as in task.toml.
+    #[serde(skip_serializing_if = "is_default")]
+    pub artifacts: Vec<Value>,
+}
+
+impl JobConfig {
+    /// The folder that Harbor keeps the job in.
+    pub fn job_dir(&self) -> PathBuf {
+        self.jobs_dir.join(&self.job_name)
+    }
+
+    /// The file's text.
+    pub fn to_json(&self) -> String {
+        // Strings, numbers that are finite, maps with keys that are strings: nothing in it can fail.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Writes the file.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        std::fs::write(path, self.to_json())
+    }
+}
+
+/// Which failed trials are tried again. A trial that is tried again leaves nothing behind but a counter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RetryConfig {
+    /// How often at most.
+    pub max_retries: u64,
+    /// The types of exceptions that are tried again; none means all but the excluded ones.
+    #[serde(skip_serializing_if = "is_default")]
+    pub include_exceptions: Option<Vec<String>>,
+    /// The types that are not, instead of Harbor's own list. To add to that list, use
+    /// [`JobConfig::override_error_policy`].
+    #[serde(skip_serializing_if = "is_default")]
+    pub exclude_exceptions: Option<Vec<String>>,
+    /// By how much the wait grows each time.
+    #[serde(skip_serializing_if = "is_default")]
+    pub wait_multiplier: Option<f64>,
+    /// Seconds before the first retry.
+    #[serde(skip_serializing_if = "is_default")]
+    pub min_wait_sec: Option<f64>,
+    /// The most seconds before a retry.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_wait_sec: Option<f64>,
+}
+
+/// What Harbor computes of the rewards.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MetricConfig {
+    /// `mean`, `sum`, `min`, `max`, or `uv-script`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kwargs: BTreeMap<String, Value>,
+}
+
+/// What Harbor makes of an exception; what is not set stays Harbor's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ErrorPolicy {
+    /// Whether the trial is tried again.
+    #[serde(skip_serializing_if = "is_default")]
+    pub should_retry: Option<bool>,
+    /// Whether the verifier still runs.
+    #[serde(skip_serializing_if = "is_default")]
+    pub should_grade: Option<bool>,
+    /// Whether its reward counts.
+    #[serde(skip_serializing_if = "is_default")]
+    pub has_valid_reward: Option<bool>,
+}
+
+/// Where trials run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EnvironmentConfig {
+    /// One of Harbor's own: `docker`, `modal` ...
+    #[serde(rename = "type", skip_serializing_if = "is_default")]
+    pub kind: Option<String>,
+    /// A class of one's own, `package.module:Class`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub import_path: Option<String>,
+    /// Whether images are built even where the task names a prebuilt one.
+    pub force_build: bool,
+    /// Whether the environment is removed after the trial; Harbor's default is that it is.
+    #[serde(skip_serializing_if = "is_default")]
+    pub delete: Option<bool>,
+    /// How processors are given: `auto`, `limit`, `request`, `guarantee` or `ignore`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpu_enforcement_policy: Option<String>,
+    /// How memory is given, in the same words.
+    #[serde(skip_serializing_if = "is_default")]
+    pub memory_enforcement_policy: Option<String>,
+    /// Processors in place of what the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_cpus: Option<f64>,
+    /// Mebibytes of memory in place of what the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_memory_mb: Option<u64>,
+    /// Mebibytes of storage in place of what the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_storage_mb: Option<u64>,
+    /// Graphics processors in place of what the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_gpus: Option<u64>,
+    /// Tensor processors in place of what the task says: `{"type": ..., "topology": ...}`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_tpu: Option<Value>,
+    /// Further compose files; absolute.
+    #[serde(skip_serializing_if = "is_default")]
+    pub extra_docker_compose: Vec<PathBuf>,
+    /// Hosts that may be reached besides the task's, where a task closes the network.
+    #[serde(skip_serializing_if = "is_default")]
+    pub extra_allowed_hosts: Vec<String>,
+    /// Environment variables of the agent's container. A secret is written `${NAME}`, never as its value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub env: BTreeMap<String, String>,
+    /// Arguments of the environment's class.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kwargs: BTreeMap<String, Value>,
+}
+
+impl EnvironmentConfig {
+    /// The environment of a name as specs and command lines have it: one of Harbor's own, or `package.module:Class`.
+    pub fn named(name: &str) -> Self {
+        if name.contains(':') {
+            Self { import_path: Some(name.to_owned()), ..Self::default() }
+        } else {
+            Self { kind: Some(name.to_owned()), ..Self::default() }
+        }
+    }
+
+    /// Whether trials run in the local Docker engine.
+    pub fn is_docker(&self) -> bool {
+        self.import_path.is_none() && self.kind.as_deref().is_none_or(|kind| kind == "docker")
+    }
+}
+
+/// How verifiers run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerifierConfig {
+    /// Seconds in place of what the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_timeout_sec: Option<f64>,
+    /// The most seconds, whatever the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_timeout_sec: Option<f64>,
+    /// Further environment variables.
+    #[serde(skip_serializing_if = "is_default")]
+    pub env: BTreeMap<String, String>,
+    /// A verifier of one's own, `package.module:Class`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub import_path: Option<String>,
+    /// Arguments of that class.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kwargs: BTreeMap<String, Value>,
+    /// Whether no verifier runs at all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub disable: bool,
+}
+
+/// Who tries the tasks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentConfig {
+    /// One of Harbor's own.
+    #[serde(skip_serializing_if = "is_default")]
+    pub name: Option<String>,
+    /// A class of one's own, `package.module:Class`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub import_path: Option<String>,
+    /// The model, `provider/name`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub model_name: Option<String>,
+    /// How many of this agent's trials run at once.
+    #[serde(skip_serializing_if = "is_default")]
+    pub n_concurrent: Option<u64>,
+    /// Seconds in place of what the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_timeout_sec: Option<f64>,
+    /// Seconds for the set-up in place of Harbor's own.
+    #[serde(skip_serializing_if = "is_default")]
+    pub override_setup_timeout_sec: Option<f64>,
+    /// The most seconds, whatever the task says.
+    #[serde(skip_serializing_if = "is_default")]
+    pub max_timeout_sec: Option<f64>,
+    /// Hosts that it may reach besides the task's, where a task closes the network.
+    #[serde(skip_serializing_if = "is_default")]
+    pub extra_allowed_hosts: Vec<String>,
+    /// Arguments of the agent's class.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kwargs: BTreeMap<String, Value>,
+    /// Environment variables of the agent. A secret is written `${NAME}`, never as its value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub env: BTreeMap<String, String>,
+    /// Folders of skills.
+    #[serde(skip_serializing_if = "is_default")]
+    pub skills: Vec<String>,
+}
+
+/// A set of tasks: a folder (`path`), or one that a registry knows (`name` with `version` or `ref`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DatasetConfig {
+    /// A folder of tasks; absolute.
+    #[serde(skip_serializing_if = "is_default")]
+    pub path: Option<PathBuf>,
+    /// `name` in a registry, or `org/name` on the hub.
+    #[serde(skip_serializing_if = "is_default")]
+    pub name: Option<String>,
+    /// The version, in a registry.
+    #[serde(skip_serializing_if = "is_default")]
+    pub version: Option<String>,
+    /// The version, tag or digest, on the hub.
+    #[serde(rename = "ref", skip_serializing_if = "is_default")]
+    pub reference: Option<String>,
+    /// A registry file on this machine in place of the public registry; absolute.
+    #[serde(skip_serializing_if = "is_default")]
+    pub registry_path: Option<PathBuf>,
+    /// The address of a registry in place of the public one.
+    #[serde(skip_serializing_if = "is_default")]
+    pub registry_url: Option<String>,
+    /// Where fetched tasks are kept; absolute.
+    #[serde(skip_serializing_if = "is_default")]
+    pub download_dir: Option<PathBuf>,
+    /// Which of its tasks, by patterns of names (see [`literal`]); none means all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub task_names: Option<Vec<String>>,
+    /// Which of them not, by patterns of names.
+    #[serde(skip_serializing_if = "is_default")]
+    pub exclude_task_names: Option<Vec<String>>,
+    /// At most so many of them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub n_tasks: Option<u64>,
+}
+
+/// One task: a folder (`path`), or a package of the hub (`name` with `ref`).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskConfig {
+    /// The task's folder; absolute.
+    #[serde(skip_serializing_if = "is_default")]
+    pub path: Option<PathBuf>,
+    /// `org/name` on the hub.
+    #[serde(skip_serializing_if = "is_default")]
+    pub name: Option<String>,
+    /// The version, tag or digest, on the hub.
+    #[serde(rename = "ref", skip_serializing_if = "is_default")]
+    pub reference: Option<String>,
+}
+
+impl TaskConfig {
+    /// The task of a folder.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: Some(path.into()), ..Self::default() }
+    }
+}
+
+/// The pattern that matches this name and no other: Harbor's filters read `*`, `?` and `[` as wildcards.
+pub fn literal(name: &str) -> String {
+    let mut pattern = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if matches!(letter, '*' | '?' | '[') {
+            pattern.extend(['[', letter, ']']);
+        } else {
+            pattern.push(letter);
+        }
+    }
+    pattern
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_set_is_not_written() {
+        let config = JobConfig {
+            job_name: "j".to_owned(),
+            jobs_dir: "/jobs".into(),
+            n_attempts: 1,
+            n_concurrent_trials: 2,
+            environment: EnvironmentConfig::named("docker"),
+            agents: vec![AgentConfig { import_path: Some("a.b:C".to_owned()), ..AgentConfig::default() }],
+            tasks: vec![TaskConfig::at("/tasks/x")],
+            ..JobConfig::default()
+        };
+        let written: Value = serde_json::from_str(&config.to_json()).unwrap();
+        let expected = serde_json::json!({
+            "job_name": "j", "jobs_dir": "/jobs", "n_attempts": 1, "n_concurrent_trials": 2,
+            "retry": {"max_retries": 0},
+            "environment": {"type": "docker", "force_build": false},
+            "agents": [{"import_path": "a.b:C"}],
+            "tasks": [{"path": "/tasks/x"}],
+        });
+        assert_eq!(written, expected);
+        assert_eq!(serde_json::from_value::<JobConfig>(written).unwrap(), config);
+    }
+
+    #[test]
+    fn environments_of_ones_own_are_classes() {
+        assert!(EnvironmentConfig::named("docker").is_docker());
+        assert!(!EnvironmentConfig::named("modal").is_docker());
+        let own = EnvironmentConfig::named("a.b:C");
+        assert_eq!((own.kind.as_deref(), own.import_path.as_deref()), (None, Some("a.b:C")));
+        assert!(!own.is_docker());
+    }
+
+    #[test]
+    fn literal_names() {
+        assert_eq!(literal("add-1"), "add-1");
+        assert_eq!(literal("a[1]*?"), "a[[]1][*][?]");
+    }
+}

@@ -1,0 +1,172 @@
+//! Finds the programs that a run needs, and says in plain words what is wrong with them.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::HARBOR_VERSION;
+use crate::command::find;
+
+/// How long a program may take to say its version. Harbor imports half of Python's packages first.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program that is not there, or not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// It is not on `PATH`.
+    #[error("`{program}` is not installed, or not on PATH: {remedy}")]
+    Missing {
+        /// Its name.
+        program: String,
+        /// How to get it.
+        remedy: &'static str,
+    },
+    /// It does not say what it is.
+    #[error("`{} --version` {what}: {remedy}", program.display())]
+    Broken {
+        /// Where it is.
+        program: PathBuf,
+        /// What it did instead.
+        what: String,
+        /// How to get a good one.
+        remedy: &'static str,
+    },
+    /// It is another version.
+    #[error("`{}` is version {found}, but {wanted} is needed: {remedy}", program.display())]
+    Other {
+        /// Where it is.
+        program: PathBuf,
+        /// Its version.
+        found: String,
+        /// The version that is needed.
+        wanted: String,
+        /// How to get it.
+        remedy: &'static str,
+    },
+}
+
+const GET_UV: &str = "install uv 0.5 or later (https://docs.astral.sh/uv)";
+const GET_HARBOR: &str =
+    "`uv tool install harbor==0.26.0` installs it, `uv tool upgrade harbor==0.26.0` changes it";
+
+/// Finds `uv` on a search path, and checks that it runs and is new enough.
+pub fn uv(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
+    let program =
+        find("uv", path).ok_or_else(|| ToolError::Missing { program: "uv".to_owned(), remedy: GET_UV })?;
+    let found = version(&program, path, GET_UV)?;
+    if numbers(&found) < [0, 5] {
+        let wanted = "0.5 or later".to_owned();
+        return Err(ToolError::Other { program, found, wanted, remedy: GET_UV });
+    }
+    Ok(program)
+}
+
+/// Finds the installed `harbor` on a search path, and checks that it is the version we drive. Takes seconds: Harbor is
+/// slow to start.
+pub fn harbor(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
+    let program = find("harbor", path)
+        .ok_or_else(|| ToolError::Missing { program: "harbor".to_owned(), remedy: GET_HARBOR })?;
+    let found = version(&program, path, GET_HARBOR)?;
+    if found != HARBOR_VERSION {
+        let wanted = HARBOR_VERSION.to_owned();
+        return Err(ToolError::Other { program, found, wanted, remedy: GET_HARBOR });
+    }
+    Ok(program)
+}
+
+/// The version that a program says it has: the first word of its answer that starts with a digit.
+fn version(program: &Path, path: Option<&OsStr>, remedy: &'static str) -> Result<String, ToolError> {
+    let broken = |what: String| ToolError::Broken { program: program.to_owned(), what, remedy };
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    if let Some(path) = path {
+        command.env("PATH", path);
+    }
+    let mut child = command.spawn().map_err(|error| broken(format!("cannot be started ({error})")))?;
+    let said = child.stdout.take().map(|stdout| {
+        std::thread::spawn(move || {
+            // A version is short; whoever says more is not asked for the rest.
+            let mut said = Vec::new();
+            let _ = stdout.take(4096).read_to_end(&mut said);
+            String::from_utf8_lossy(&said).into_owned()
+        })
+    });
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(broken(format!("did not answer within {} s", PATIENCE.as_secs())));
+            }
+            Err(error) => return Err(broken(format!("cannot be waited for ({error})"))),
+        }
+    };
+    if !status.success() {
+        return Err(broken(format!("ended with {status}")));
+    }
+    let said = said.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    said.split_whitespace()
+        .find(|word| word.starts_with(|first: char| first.is_ascii_digit()))
+        .map(str::to_owned)
+        .ok_or_else(|| broken("names no version".to_owned()))
+}
+
+/// The first two numbers of a version.
+fn numbers(version: &str) -> [u64; 2] {
+    let mut numbers =
+        version.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn folder_with(name: &str, script: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_program_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Some(folder.path().as_os_str());
+        assert!(uv(path).unwrap_err().to_string().starts_with("`uv` is not installed"));
+        assert!(harbor(path).unwrap_err().to_string().contains("harbor==0.26.0"));
+    }
+
+    #[test]
+    fn a_program_of_another_version() {
+        let folder = folder_with("harbor", "echo harbor 0.25.1");
+        let error = harbor(Some(folder.path().as_os_str())).unwrap_err();
+        assert!(matches!(&error, ToolError::Other { found, .. } if found == "0.25.1"), "{error}");
+        let folder = folder_with("uv", "echo uv 0.4.30 '(x86)'");
+        let error = uv(Some(folder.path().as_os_str())).unwrap_err();
+        assert!(error.to_string().contains("0.5 or later"), "{error}");
+        let folder = folder_with("uv", "echo uv 0.10.0");
+        assert!(uv(Some(folder.path().as_os_str())).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_is_broken() {
+        for (script, words) in [
+            ("exit 3", "exit status: 3"),
+            ("echo hello", "names no version"),
+            ("head -c 9000000 /dev/zero", ""),
+        ] {
+            let folder = folder_with("uv", script);
+            let error = uv(Some(folder.path().as_os_str())).unwrap_err();
+            assert!(matches!(&error, ToolError::Broken { what, .. } if what.contains(words)), "{error}");
+        }
+    }
+}

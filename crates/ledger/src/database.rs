@@ -1,0 +1,142 @@
+//! Opening a ledger, and keeping two of those who change it apart.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{LedgerError, Result};
+use crate::schema;
+
+/// How long to wait for another process that writes: transactions are short, imports take turns by a lock of theirs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A ledger: a folder with a database and the evidence beside it.
+#[derive(Debug)]
+pub struct Ledger {
+    directory: PathBuf,
+    pub(crate) connection: Connection,
+    writable: bool,
+}
+
+/// The right to change a ledger, held by one process at a time and given up when it is dropped or the process ends.
+#[derive(Debug)]
+pub struct Turn {
+    _file: File,
+}
+
+impl Ledger {
+    /// Opens the ledger in a folder, which is made if it is not there, and brings it to the current schema.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        let directory = directory.as_ref();
+        fs::create_dir_all(directory.join("evidence"))
+            .map_err(|error| LedgerError::io("creating the ledger", directory, &error))?;
+        let path = directory.join(DATABASE);
+        let mut connection =
+            connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        schema::version(&connection, &path)?;
+        let failed = |error: rusqlite::Error| LedgerError::database(&path, &error);
+        connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
+        schema::migrate(&mut connection, &path)?;
+        Ok(Self { directory: directory.to_owned(), connection, writable: true })
+    }
+
+    /// Opens a ledger to read it. It must be there; it may be on a read-only medium.
+    pub fn read(directory: impl AsRef<Path>) -> Result<Self> {
+        let directory = directory.as_ref();
+        let path = directory.join(DATABASE);
+        if !path.exists() {
+            return Err(LedgerError::new(format!("there is no ledger at `{}`", directory.display()))
+                .hint("`cargo xtask run` and `cargo xtask import` make one; `--ledger DIR` names another"));
+        }
+        let connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        match schema::version(&connection, &path) {
+            Ok(version) if version == schema::current() => {
+                Ok(Self { directory: directory.to_owned(), connection, writable: false })
+            }
+            Ok(_) => Self::open(directory),
+            // Without write access SQLite cannot make the files that readers of a live database share. If nobody
+            // writes to it, it can be read without them.
+            Err(_) if is_at_rest(&path) => {
+                let connection = connect_at_rest(&path)?;
+                schema::version(&connection, &path)?;
+                Ok(Self { directory: directory.to_owned(), connection, writable: false })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The folder it is in.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The database's file.
+    pub fn database(&self) -> PathBuf {
+        self.directory.join(DATABASE)
+    }
+
+    /// Whether it was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Waits until no other process changes the ledger. `waiting` is called once if there is one.
+    pub fn take_turn(&self, waiting: impl FnOnce()) -> Result<Turn> {
+        let path = self.directory.join("turn");
+        let failed = |error: std::io::Error| LedgerError::io("locking", &path, &error);
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                waiting();
+                file.lock().map_err(failed)?;
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        Ok(Turn { _file: file })
+    }
+
+    /// An error of its database.
+    pub(crate) fn failed(&self, error: &rusqlite::Error) -> LedgerError {
+        LedgerError::database(self.database(), error)
+    }
+}
+
+/// The name of the database in a ledger's folder.
+pub const DATABASE: &str = "ledger.sqlite";
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let set_up = || {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    };
+    set_up().map_err(|error: rusqlite::Error| LedgerError::database(path, &error))
+}
+
+/// Whether everything that was written to a database is in its file.
+fn is_at_rest(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).map_or(true, |metadata| metadata.len() == 0)
+}
+
+fn connect_at_rest(path: &Path) -> Result<Connection> {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    connect(Path::new(&uri), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! Finds trials by Harbor's own layout: folders of jobs at any depth, then a job's folder, then its trials' and nothing
+//! below.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::params;
+use taskwright_harbor::document::DocumentError;
+use taskwright_harbor::job::{FolderKind, JobFolder, JobLock, kind_of_folder};
+
+use super::Options;
+use super::stamp::Stamp;
+use crate::database::Ledger;
+use crate::error::Result;
+use crate::folder::{EntryKind, Folder};
+use crate::from_harbor::folder_name;
+use crate::paths::escape;
+
+/// How deep folders of jobs may lie in each other.
+const DEEPEST: usize = 64;
+
+/// Something that was found.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// A trial to be read.
+    Trial(Candidate),
+    /// A trial that was imported and has not changed since.
+    Known { path: PathBuf, trial: i64 },
+    /// Something that is no trial, and why.
+    Refused { path: PathBuf, reason: String },
+    /// All of a job has been found.
+    JobEnd(Arc<Job>),
+}
+
+/// A trial's folder, or a single result.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub path: PathBuf,
+    pub is_folder: bool,
+    pub job: Option<Arc<Job>>,
+}
+
+/// What is known of a job before its trials are read.
+#[derive(Debug)]
+pub(super) struct Job {
+    /// Harbor's id of it, or where it is.
+    pub key: String,
+    pub name: String,
+    pub path: PathBuf,
+    /// Its lock, unless nothing has changed since it was last read.
+    pub lock: Option<JobLock>,
+    pub lock_stamp: Option<Stamp>,
+    /// Whether nothing has changed since it was last imported.
+    pub unchanged: bool,
+    pub finished: bool,
+    /// How many trials it planned by its own result.
+    pub total: Option<u64>,
+    /// Whether all of its trials were looked for.
+    pub whole: bool,
+    /// The digest of each task by the name of its folder; none where the lock has two.
+    digests: HashMap<String, Option<String>>,
+}
+
+impl Job {
+    /// The digest that the job's lock has for a task's folder.
+    pub fn digest(&self, folder: &str) -> Option<&str> {
+        self.digests.get(folder)?.as_deref()
+    }
+
+    /// The version of Harbor that ran it.
+    pub fn harbor_version(&self) -> Option<&str> {
+        self.lock.as_ref()?.harbor_version.as_deref()
+    }
+}
+
+/// What was imported, by path: its stamp then, and the number of the trial.
+type Seen = HashMap<Vec<u8>, (Vec<u8>, Option<i64>)>;
+
+/// What `walk` hands over each thing it finds to.
+type Found<'a> = dyn FnMut(Item) -> Result<()> + 'a;
+
+/// Finds what lies at some paths.
+pub(super) fn walk(
+    ledger: &Ledger,
+    paths: &[PathBuf],
+    options: &Options<'_>,
+    found: &mut Found<'_>,
+) -> Result<()> {
+    let mut walk = Walk { ledger, options };
+    for path in paths {
+        // So that a job is known again from wherever it is named.
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let mut any = false;
+        walk.start(&path, &mut |item| {
+            any = true;
+            found(item)
+        })?;
+        if !any {
+            found(Item::Refused { path, reason: "holds no job and no trial of Harbor's".to_owned() })?;
+        }
+    }
+    Ok(())
+}
+
+struct Walk<'a> {
+    ledger: &'a Ledger,
+    options: &'a Options<'a>,
+}
+
+impl Walk<'_> {
+    fn start(&mut self, path: &Path, found: &mut Found<'_>) -> Result<()> {
+        if path.is_file() {
+            return found(Item::Trial(Candidate { path: path.to_owned(), is_folder: false, job: None }));
+        }
+        if let Ok(FolderKind::Trial) = kind_of_folder(path) {
+            let parent = path.parent().filter(|parent| matches!(kind_of_folder(parent), Ok(FolderKind::Job)));
+            let job = match parent {
+                Some(parent) => job(parent, false, false, found)?,
+                None => None,
+            };
+            found(Item::Trial(Candidate { path: path.to_owned(), is_folder: true, job: job.clone() }))?;
+            return job.map_or(Ok(()), |job| found(Item::JobEnd(job)));
+        }
+        self.folder(path, 0, found)
+    }
+
+    fn folder(&mut self, path: &Path, depth: usize, found: &mut Found<'_>) -> Result<()> {
+        self.options.check_stop()?;
+        match kind_of_folder(path) {
+            Ok(FolderKind::Trial) => {
+                found(Item::Trial(Candidate { path: path.to_owned(), is_folder: true, job: None }))
+            }
+            Ok(FolderKind::Job) => self.trials(path, found),
+            Ok(FolderKind::Jobs | FolderKind::Other) => {
+                let entries = match Folder::open(path).and_then(|folder| folder.entries()) {
+                    Ok(entries) => entries,
+                    Err(error) => return refuse(path, &format!("cannot be read: {error}"), found),
+                };
+                for entry in entries {
+                    // Jobs are in plain sight; what is hidden beside them (`.inputs`, `.git`) only looks like some.
+                    if entry.kind != EntryKind::Folder || entry.name.to_bytes().starts_with(b".") {
+                        continue;
+                    }
+                    if depth == DEEPEST {
+                        return refuse(path, &format!("lies more than {DEEPEST} folders deep"), found);
+                    }
+                    self.folder(&path.join(entry.name()), depth + 1, found)?;
+                }
+                Ok(())
+            }
+            Err(error) => refuse(&error.path, &error.problem.to_string(), found),
+        }
+    }
+
+    /// The trials of a job, and its end.
+    fn trials(&mut self, path: &Path, found: &mut Found<'_>) -> Result<()> {
+        let folder = match Folder::open(path) {
+            Ok(folder) => folder,
+            Err(error) => return refuse(path, &format!("cannot be read: {error}"), found),
+        };
+        let entries = match folder.entries() {
+            Ok(entries) => entries,
+            Err(error) => return refuse(path, &format!("cannot be read: {error}"), found),
+        };
+        let seen = self.seen(path)?;
+        let mut news = Vec::new();
+        let mut known = Vec::new();
+        for entry in entries {
+            let trial = path.join(entry.name());
+            match entry.kind {
+                EntryKind::Folder => {}
+                EntryKind::File => continue,
+                EntryKind::Other => {
+                    if trial.is_symlink() && trial.is_dir() {
+                        refuse(&trial, "is a link, which Harbor does not make: not followed", found)?;
+                    }
+                    continue;
+                }
+            }
+            let mut result = entry.name.to_bytes().to_vec();
+            result.extend_from_slice(b"/result.json");
+            let Ok(stat) = CString::new(result).map(|result| folder.stat(&result)) else { continue };
+            // A trial that has not ended is missing by the job's plan; a folder that is none of Harbor's is nothing.
+            let Ok(stat) = stat else { continue };
+            let unchanged = Stamp::of(&stat).and_then(|stamp| {
+                let (before, number) = seen.get(trial.join("result.json").as_os_str().as_bytes())?;
+                (before == stamp.bytes()).then_some(*number).flatten()
+            });
+            match unchanged {
+                Some(number) if !self.options.replace => known.push((trial, number)),
+                _ => news.push(trial),
+            }
+        }
+        let lock = path.join("lock.json");
+        let lock_unchanged = news.is_empty()
+            && folder.stat(c"lock.json").ok().and_then(|stat| Stamp::of(&stat)).is_some_and(|stamp| {
+                seen.get(lock.as_os_str().as_bytes()).is_some_and(|(before, _)| before == stamp.bytes())
+            });
+        let Some(job) = job(path, true, lock_unchanged, found)? else { return Ok(()) };
+        for (path, trial) in known {
+            found(Item::Known { path, trial })?;
+        }
+        for path in news {
+            self.options.check_stop()?;
+            found(Item::Trial(Candidate { path, is_folder: true, job: Some(Arc::clone(&job)) }))?;
+        }
+        found(Item::JobEnd(job))
+    }
+
+    /// What was imported from a job's folder.
+    fn seen(&self, job: &Path) -> Result<Seen> {
+        let mut from = job.as_os_str().as_bytes().to_vec();
+        from.push(b'/');
+        let mut to = from.clone();
+        // The sign after the slash: all paths below the folder lie between the two.
+        if let Some(last) = to.last_mut() {
+            *last += 1;
+        }
+        let read = || {
+            let mut statement = self
+                .ledger
+                .connection
+                .prepare_cached("SELECT path, stamp, trial FROM seen WHERE path > ?1 AND path < ?2")?;
+            let rows = statement
+                .query_map(params![from, to], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| self.ledger.failed(&error))
+    }
+}
+
+/// Reads what a job says of itself. A damaged document is refused, and the rest of the job stands.
+fn job(path: &Path, whole: bool, unchanged: bool, found: &mut Found<'_>) -> Result<Option<Arc<Job>>> {
+    let folder = match JobFolder::open(path) {
+        Ok(folder) => folder,
+        Err(error) => return refuse(&error.path, &error.problem.to_string(), found).map(|()| None),
+    };
+    let stat = Folder::open(path).and_then(|folder| folder.stat(c"lock.json"));
+    let lock_stamp = stat.ok().and_then(|stat| Stamp::of(&stat));
+    let config = usable(folder.config(), found)?;
+    let result = usable(folder.result(), found)?;
+    let lock = if unchanged { None } else { usable(folder.lock(), found)? };
+    let mut digests: HashMap<String, Option<String>> = HashMap::new();
+    for planned in lock.iter().flat_map(|lock| &lock.trials) {
+        let Some(folder) = planned.task_folder() else { continue };
+        digests
+            .entry(folder_name(folder).to_owned())
+            .and_modify(|known| {
+                if *known != planned.task_digest {
+                    *known = None;
+                }
+            })
+            .or_insert_with(|| planned.task_digest.clone());
+    }
+    let id = result.as_ref().and_then(|result| result.id.clone());
+    let name = path.file_name().unwrap_or_default();
+    Ok(Some(Arc::new(Job {
+        key: id.unwrap_or_else(|| escape(path.as_os_str().as_bytes())),
+        name: config.and_then(|config| config.job_name).unwrap_or_else(|| escape(name.as_bytes())),
+        path: path.to_owned(),
+        lock,
+        lock_stamp,
+        unchanged,
+        finished: result.as_ref().is_some_and(|result| result.finished_at.is_some()),
+        total: result.and_then(|result| result.n_total_trials),
+        whole,
+        digests,
+    })))
+}
+
+/// A document that was read; one that is damaged is refused, and then there is none.
+fn usable<T>(
+    read: std::result::Result<Option<T>, DocumentError>,
+    found: &mut Found<'_>,
+) -> Result<Option<T>> {
+    match read {
+        Ok(document) => Ok(document),
+        Err(error) => refuse(&error.path, &error.problem.to_string(), found).map(|()| None),
+    }
+}
+
+fn refuse(path: &Path, reason: &str, found: &mut Found<'_>) -> Result<()> {
+    found(Item::Refused { path: path.to_owned(), reason: reason.to_owned() })
+}

@@ -1,0 +1,295 @@
+//! Reads one trial: its result, what else tells of it, and its evidence.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use taskwright_harbor::document::{MAX_DOCUMENT, Problem};
+use taskwright_harbor::job::PlannedTrial;
+use taskwright_harbor::result::{TrialResult, infer_version};
+
+use super::Options;
+use super::evidence::Gather;
+use super::find::{Candidate, Item, Job};
+use super::stamp::Stamp;
+use crate::agent::Identity;
+use crate::database::Ledger;
+use crate::error::Result;
+use crate::folder::Folder;
+use crate::from_harbor;
+use crate::paths;
+use crate::record::Trial;
+use crate::redact::{Scrubber, Secrets, redact_document};
+use crate::store::{Fresh, Place, Sha, Writer};
+use crate::write;
+
+/// What came of something that was found.
+pub(super) enum Done {
+    /// A trial that is not in the ledger, or differs from what is.
+    Trial(Box<New>),
+    /// A trial that is there: its number, and its stamp if that was not known.
+    Duplicate { path: PathBuf, trial: i64, stamp: Option<Stamp> },
+    /// No trial.
+    Refused { path: PathBuf, reason: String },
+    /// A job has been read.
+    JobEnd(Arc<Job>),
+}
+
+/// A trial that was read.
+pub(super) struct New {
+    pub trial: Trial,
+    pub identity: Arc<Identity>,
+    pub result_digest: Sha,
+    pub job: Option<Arc<Job>>,
+    pub path: PathBuf,
+    pub stamp: Option<Stamp>,
+    pub places: Vec<Place>,
+    pub problems: Vec<String>,
+    /// Whether one of its identifier is there already. Its evidence was stored only if it shall be replaced.
+    pub differs: bool,
+}
+
+/// What a thread needs to read trials; used by one at a time.
+pub(super) struct Worker {
+    ledger: Ledger,
+    store: Writer,
+    unsealed: u64,
+    /// Agents by what their digests are made of: a job has few of them and many trials.
+    agents: HashMap<Vec<u8>, Arc<Identity>>,
+    buffer: Vec<u8>,
+}
+
+impl Worker {
+    pub fn new(directory: &Path) -> Result<Self> {
+        Ok(Self {
+            ledger: Ledger::read(directory)?,
+            store: Writer::new(directory)?,
+            unsealed: 0,
+            agents: HashMap::new(),
+            buffer: Vec::new(),
+        })
+    }
+
+    /// How many bytes it has stored that are not on the disk yet.
+    pub fn unsealed(&self) -> u64 {
+        self.unsealed
+    }
+
+    /// Brings what it stored to the disk.
+    pub fn seal(&mut self) -> Result<Vec<(Arc<str>, u64)>> {
+        self.unsealed = 0;
+        self.store.seal()
+    }
+
+    pub fn read(&mut self, item: Item, options: &Options<'_>, fresh: &Fresh) -> Result<Done> {
+        match item {
+            Item::Known { path, trial } => Ok(Done::Duplicate { path, trial, stamp: None }),
+            Item::Refused { path, reason } => Ok(Done::Refused { path, reason }),
+            Item::JobEnd(job) => Ok(Done::JobEnd(job)),
+            Item::Trial(candidate) => self.trial(candidate, options, fresh),
+        }
+    }
+
+    fn trial(&mut self, candidate: Candidate, options: &Options<'_>, fresh: &Fresh) -> Result<Done> {
+        let Candidate { path, is_folder, job } = candidate;
+        let file = if is_folder { path.join("result.json") } else { path.clone() };
+        let refused =
+            |problem: &Problem| Ok(Done::Refused { path: file.clone(), reason: problem.to_string() });
+        let source = match Files::open(&path, is_folder) {
+            Ok(source) => source,
+            Err(problem) => return refused(&problem),
+        };
+        let (original, stamp) = match source.result() {
+            Ok(read) => read,
+            Err(problem) => return refused(&problem),
+        };
+        let result_digest: Sha = Sha256::digest(&original).into();
+        // Before anything is read out of them, so that nothing that is read can hold a secret.
+        let mut secrets = Secrets::default();
+        let mut documents = vec![Document::new("result.json", original, &mut secrets)];
+        for name in ["config.json", "lock.json"] {
+            documents.extend(source.document(name).map(|bytes| Document::new(name, bytes, &mut secrets)));
+        }
+        let scrubber = Scrubber::new(&secrets);
+        let clean = scrubber.scrub(&documents[0].redacted);
+        let result = match TrialResult::parse(&clean) {
+            Ok(result) => result,
+            Err(problem) => return refused(&problem),
+        };
+        let identity = self.identity(&result);
+        let mut trial = from_harbor::record(&result, &identity, options.reward_key.as_deref());
+        let known =
+            write::known(&self.ledger.connection, &trial.id).map_err(|error| self.ledger.failed(&error))?;
+        if let Some(known) = &known
+            && known.result_digest == Some(result_digest)
+            && !(options.replace && self.is_kept_otherwise(known.trial, options)?)
+        {
+            return Ok(Done::Duplicate { path, trial: known.trial, stamp });
+        }
+        let lock = documents.iter().find(|document| document.name == "lock.json");
+        let lock = lock.and_then(|document| PlannedTrial::parse(&document.redacted).ok());
+        let in_job = job.as_ref().zip(trial.task_folder.as_deref());
+        let digest = lock.and_then(|lock| lock.task_digest);
+        trial.task_digest = digest
+            .or_else(|| in_job.and_then(|(job, folder)| job.digest(folder)).map(str::to_owned))
+            .or(trial.task_digest);
+        trial.provenance =
+            trial.task_digest.as_ref().and_then(|digest| options.provenance.get(digest)).cloned();
+        trial.harbor_version = match job.as_ref().and_then(|job| job.harbor_version()) {
+            Some(version) => Some(version.to_owned()),
+            None => infer_version(&clean).ok().map(|range| range.to_string()),
+        };
+        trial.job = job.as_ref().map(|job| job.name.clone()).or(trial.job);
+        trial.experiment.clone_from(&options.experiment);
+        trial.source = options.source;
+        let differs = known.is_some();
+        let mut new = New {
+            trial,
+            identity,
+            result_digest,
+            job,
+            path,
+            stamp,
+            places: Vec::new(),
+            problems: Vec::new(),
+            differs,
+        };
+        if !differs || options.replace {
+            self.evidence(&source, &documents, scrubber.clone(), options, fresh, &mut new)?;
+        }
+        Ok(Done::Trial(Box::new(new)))
+    }
+
+    fn evidence(
+        &mut self,
+        source: &Files,
+        documents: &[Document],
+        scrubber: Scrubber,
+        options: &Options<'_>,
+        fresh: &Fresh,
+        new: &mut New,
+    ) -> Result<()> {
+        let mut gather = Gather {
+            store: (!options.reference).then_some((&mut self.store, fresh, &self.ledger.connection)),
+            scrubber,
+            evidence: Vec::new(),
+            places: Vec::new(),
+            problems: Vec::new(),
+            buffer: &mut self.buffer,
+        };
+        for document in documents {
+            let content = if options.reference { &document.original } else { &document.redacted };
+            gather.content(source.name_of(document.name), content)?;
+        }
+        if let Some(folder) = &source.folder {
+            let names: Vec<&str> = documents.iter().map(|document| document.name).collect();
+            gather.folder(folder, "", 0, &names)?;
+        }
+        gather.evidence.sort_by(|a, b| a.path.cmp(&b.path));
+        new.trial.evidence = gather.evidence;
+        new.places = gather.places;
+        new.problems = gather.problems;
+        self.unsealed += new.places.iter().map(|place| place.length).sum::<u64>();
+        Ok(())
+    }
+
+    /// The agent of a trial.
+    fn identity(&mut self, result: &TrialResult) -> Arc<Identity> {
+        let agent = result.config().agent;
+        let info = &result.agent_info;
+        let mut key = agent.whole.as_ref().map_or_else(Vec::new, |whole| whole.get().as_bytes().to_vec());
+        for word in [&info.name, &info.version, &info.model_provider, &info.model_name] {
+            key.push(0);
+            key.extend_from_slice(word.as_deref().unwrap_or("\0").as_bytes());
+        }
+        Arc::clone(self.agents.entry(key).or_insert_with(|| Arc::new(Identity::new(&agent, Some(info)))))
+    }
+
+    /// Whether evidence of a trial is kept otherwise than is asked for now, or is lost.
+    fn is_kept_otherwise(&self, trial: i64, options: &Options<'_>) -> Result<bool> {
+        let sql = if options.reference {
+            "SELECT 1 FROM evidence WHERE trial = ?1 AND kept = 'stored'"
+        } else {
+            "SELECT 1 FROM evidence WHERE trial = ?1 AND (kept = 'referenced'
+                OR kept = 'stored' AND digest NOT IN (SELECT digest FROM blobs))"
+        };
+        self.ledger
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.exists([trial]))
+            .map_err(|error| self.ledger.failed(&error))
+    }
+}
+
+/// A document that is looked through for secrets.
+struct Document {
+    name: &'static str,
+    original: Vec<u8>,
+    redacted: Vec<u8>,
+}
+
+impl Document {
+    fn new(name: &'static str, original: Vec<u8>, secrets: &mut Secrets) -> Self {
+        let redacted = redact_document(&original, secrets).into_owned();
+        Self { name, original, redacted }
+    }
+}
+
+/// Where the files of a trial are.
+struct Files {
+    folder: Option<Folder>,
+    file: PathBuf,
+}
+
+impl Files {
+    fn open(path: &Path, is_folder: bool) -> std::result::Result<Self, Problem> {
+        let folder = if is_folder { Some(Folder::open(path).map_err(Problem::Io)?) } else { None };
+        Ok(Self { folder, file: path.to_owned() })
+    }
+
+    /// The bytes of the result, and its stamp, which only a result in a folder has.
+    fn result(&self) -> std::result::Result<(Vec<u8>, Option<Stamp>), Problem> {
+        let (file, stat) = match &self.folder {
+            Some(folder) => folder.file(c"result.json"),
+            None => {
+                let name = std::ffi::CString::new(self.file.as_os_str().as_bytes());
+                let name = name.map_err(|error| Problem::Io(error.into()))?;
+                Folder::open(Path::new("/")).and_then(|root| root.file(&name))
+            }
+        }
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Problem::Missing,
+            _ => Problem::Io(error),
+        })?;
+        let stamp = Stamp::of(&stat).filter(|_| self.folder.is_some());
+        read(file, u64::try_from(stat.st_size).unwrap_or(0)).map(|bytes| (bytes, stamp))
+    }
+
+    /// Another document; none if it cannot be read as one, and then it is evidence like any other.
+    fn document(&self, name: &str) -> Option<Vec<u8>> {
+        let name = std::ffi::CString::new(name).ok()?;
+        let (file, stat) = self.folder.as_ref()?.file(&name).ok()?;
+        read(file, u64::try_from(stat.st_size).ok()?).ok()
+    }
+
+    /// What a document is called among the evidence.
+    fn name_of(&self, name: &str) -> String {
+        match &self.folder {
+            Some(_) => name.to_owned(),
+            None => paths::escape(self.file.file_name().unwrap_or_default().as_bytes()),
+        }
+    }
+}
+
+fn read(file: std::fs::File, size: u64) -> std::result::Result<Vec<u8>, Problem> {
+    use std::io::Read;
+    let too_large = Problem::TooLarge { limit: MAX_DOCUMENT };
+    if size > MAX_DOCUMENT {
+        return Err(too_large);
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    file.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes).map_err(Problem::Io)?;
+    if bytes.len() as u64 > MAX_DOCUMENT { Err(too_large) } else { Ok(bytes) }
+}

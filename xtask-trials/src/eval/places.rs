@@ -1,0 +1,140 @@
+//! Where evaluations on this machine keep their records and what they need besides.
+//!
+//! ```text
+//! target/taskwright/eval/TASK/SPLIT/CANDIDATE-SETTINGS/N/    a record; N counts those begun anew with --fresh
+//! target/taskwright/eval/TASK/store/                         the candidates that were taken in, as a git repository
+//! target/taskwright/eval/inner-tasks/DIGEST/NAME/            copies of inner tasks, which all records share
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::DirBuilderExt;
+
+use anyhow::{Context, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+use taskwright_build::Workspace;
+use taskwright_build::digest::Digest;
+use taskwright_eval::Candidate;
+
+/// The places of one task's evaluations.
+pub struct Places {
+    /// The folder of all evaluations.
+    root: Utf8PathBuf,
+    /// The folder of this task's.
+    task: Utf8PathBuf,
+}
+
+/// Whether there must be a record, or must not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// Take the record that there is, or begin one.
+    Any,
+    /// There must be one.
+    Resume,
+    /// Begin one.
+    Fresh,
+    /// Take the record that there is, and change nothing.
+    Look,
+}
+
+impl Places {
+    /// The places of a task's evaluations.
+    pub fn new(workspace: &Workspace, task: &str) -> anyhow::Result<Self> {
+        let root = workspace.cache_dir().join("eval");
+        let places = Self { task: root.join(task), root };
+        create(&places.task)?;
+        Ok(places)
+    }
+
+    /// The repository of candidates.
+    pub fn store(&self) -> Utf8PathBuf {
+        self.task.join("store")
+    }
+
+    /// Where copies of inner tasks are.
+    pub fn shared(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Holds the repository of candidates for ourselves until the file is closed.
+    pub fn hold_store(&self) -> anyhow::Result<File> {
+        let path = self.task.join("store.lock");
+        let file = open(&path)?;
+        file.lock().with_context(|| format!("waiting for `{path}`"))?;
+        Ok(file)
+    }
+
+    /// A folder for what lives no longer than this process, held until the file is closed. Users of the sandbox must be
+    /// able to come to it, so it is not below a home folder.
+    pub fn runtime(&self) -> anyhow::Result<(Utf8PathBuf, File)> {
+        let user = rustix::process::geteuid().as_raw();
+        let temporary = Utf8PathBuf::from_path_buf(std::env::temp_dir())
+            .map_err(|path| anyhow::anyhow!("the folder `{}` has a name that is not UTF-8", path.display()))?;
+        let folder = temporary.join(format!("taskwright-eval-{user}"));
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o711)
+            .create(&folder)
+            .with_context(|| format!("making `{folder}`"))?;
+        for number in 0..1000 {
+            let lock = open(&folder.join(format!("{number}.lock")))?;
+            if lock.try_lock().is_ok() {
+                return Ok((folder.join(number.to_string()), lock));
+            }
+        }
+        bail!("a thousand evaluations run on this machine: wait for one of them")
+    }
+
+    /// The record of a candidate on a split.
+    pub fn record(
+        &self,
+        split: &str,
+        candidate: &Candidate,
+        settings: &Value,
+        occasion: Occasion,
+    ) -> anyhow::Result<Utf8PathBuf> {
+        let digest = Digest::of(settings.to_string().as_bytes()).short();
+        let tree = candidate.tree.as_str();
+        let folder = self.task.join(split).join(format!("{}-{digest}", &tree[..12]));
+        let last = last_number(&folder)?;
+        let number = match (occasion, last) {
+            (Occasion::Resume, None) => bail!(
+                "there is nothing to go on with: this candidate was not yet evaluated on `{split}` with these settings"
+            ),
+            (Occasion::Fresh, last) => last.unwrap_or(0) + 1,
+            (_, last) => last.unwrap_or(1),
+        };
+        let record = folder.join(number.to_string());
+        if occasion != Occasion::Look && !record.exists() {
+            create(&record)?;
+            let what = json!({"split": split, "tree": tree, "commit": candidate.commit, "settings": settings});
+            let path = record.join("what.json");
+            std::fs::write(&path, format!("{what:#}\n")).with_context(|| format!("writing `{path}`"))?;
+        }
+        Ok(record)
+    }
+}
+
+fn create(folder: &Utf8Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making `{folder}`"))
+}
+
+fn open(path: &Utf8Path) -> anyhow::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .with_context(|| format!("opening `{path}`"))
+}
+
+/// The number of the record that was begun last.
+fn last_number(folder: &Utf8Path) -> anyhow::Result<Option<u64>> {
+    let entries = match folder.read_dir_utf8() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("reading `{folder}`")),
+    };
+    let names: Vec<_> = entries.collect::<Result<_, _>>().with_context(|| format!("reading `{folder}`"))?;
+    Ok(names.iter().filter_map(|entry| entry.file_name().parse().ok()).max())
+}

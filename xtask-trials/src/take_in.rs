@@ -1,0 +1,97 @@
+//! Takes a job of an experiment into the ledger, and shows what the ledger then says of the experiment.
+
+use clap::{Args, FromArgMatches};
+use serde_json::{Value, json};
+use taskwright_experiment::jobs::Job;
+use taskwright_ledger::Ledger;
+use taskwright_ledger::import::{Event, Options, Outcome, Report};
+use taskwright_ledger::record::Source;
+use xtask::output::say;
+
+use crate::ledger::{LedgerArguments, told};
+use crate::table::clean;
+use crate::{import, leaderboard, provenance};
+
+/// The most trials that are named because something is odd about them.
+const MOST_NAMED: usize = 20;
+
+/// What came of it.
+pub struct TakenIn {
+    report: Report,
+    /// What is odd: everything but trials that are complete, or were there before.
+    odd: Vec<Event>,
+}
+
+/// Takes in what is there of a job.
+pub fn take_in(ledger: &LedgerArguments, job: &Job) -> anyhow::Result<TakenIn> {
+    let record = job.record();
+    let options = Options {
+        experiment: record.as_ref().map(|record| record.experiment.clone()),
+        source: Source::Run,
+        reward_key: record.as_ref().and_then(|record| record.reward_key.clone()),
+        provenance: provenance::of_job(job),
+        waiting: Some(&|| say("waiting: another process changes the ledger")),
+        ..Options::default()
+    };
+    let mut odd = Vec::new();
+    let mut ledger = Ledger::open(ledger.directory()?).map_err(told)?;
+    let report = ledger
+        .import(&[job.dir.clone().into()], &options, |event| {
+            if !matches!(event.outcome, Outcome::Imported | Outcome::Duplicate) {
+                odd.push(event);
+            }
+        })
+        .map_err(told)?;
+    Ok(TakenIn { report, odd })
+}
+
+impl TakenIn {
+    /// Whether nothing was refused and nothing contradicts what was there.
+    pub fn is_clean(&self) -> bool {
+        self.report.conflicts == 0 && self.report.rejected == 0
+    }
+
+    /// Says how many trials came of it, and names those that are odd.
+    pub fn tell(&self) {
+        // Missing trials are told of by the job, which knows their agents.
+        let odd = || self.odd.iter().filter(|event| event.outcome != Outcome::Missing);
+        for event in odd().take(MOST_NAMED) {
+            let name = event.trial.as_deref().unwrap_or(&event.path);
+            let why: Vec<String> = event.reasons.iter().map(|reason| clean(reason)).collect();
+            say(&format!("{}: {}: {}", word(event.outcome), clean(name), why.join("; ")));
+        }
+        let more = odd().count().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            say(&format!("... and {more} more; `cargo xtask trials` lists them"));
+        }
+        say(&format!("ledger: {}", import::summary(&self.report)));
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> Value {
+        json!({"report": self.report, "odd": self.odd})
+    }
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Imported => "imported",
+        Outcome::Partial => "partial",
+        Outcome::Replaced => "replaced",
+        Outcome::Duplicate => "already there",
+        Outcome::Conflict => "conflict",
+        Outcome::Rejected => "rejected",
+        Outcome::Missing => "missing",
+    }
+}
+
+/// Prints the leaderboard of an experiment.
+pub fn leaderboard(ledger: &LedgerArguments, experiment: &str, metric: Option<&str>) -> anyhow::Result<()> {
+    let directory = ledger.directory()?;
+    let mut words = vec!["leaderboard", "--ledger", directory.as_str(), "--experiment", experiment];
+    words.extend(metric.into_iter().flat_map(|metric| ["--metric", metric]));
+    let command = leaderboard::Arguments::augment_args(clap::Command::new("leaderboard"));
+    let arguments = leaderboard::Arguments::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    leaderboard::run(&arguments)?;
+    Ok(())
+}
