@@ -11,8 +11,6 @@ use crate::digest::Digest;
 const SIDECAR: &str = "eval-sidecar";
 /// Where the sidecar leaves its evidence.
 const EVIDENCE: &str = "/evidence";
-/// Where the optimizer's container has the skill that explains its commands.
-const SKILLS: &str = "/skills";
 /// The optimizer's user.
 const AGENT: &str = "agent";
 
@@ -30,8 +28,6 @@ pub fn task_toml(spec: &Spec, spec_digest: Digest, commit: &str) -> TaskToml {
             .collect(),
         keywords: spec.keywords.clone(),
     });
-    // The binary writes the skill there when the image is built.
-    task.environment.skills_dir.get_or_insert_with(|| SKILLS.to_owned());
     let mut ours = toml::Table::new();
     ours.insert("spec".to_owned(), spec_digest.to_string().into());
     ours.insert("baseline_commit".to_owned(), commit.into());
