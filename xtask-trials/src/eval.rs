@@ -1,6 +1,7 @@
 //! `cargo xtask eval`.
 
 mod candidate;
+mod keep;
 mod mode_a;
 mod mode_b;
 mod places;
@@ -68,6 +69,8 @@ pub struct Arguments {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    keep: keep::KeepArguments,
 }
 
 /// What was evaluated on one split.
@@ -142,7 +145,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if arguments.dry_run {
         return Ok(status);
     }
-    show::results(arguments.json, &task, &files, &taken, &gaps, &evaluated).context("printing the results")?;
+    show::results(arguments.json, &task, &files, &taken, &gaps, &evaluated)
+        .context("printing the results")?;
+    keep::keep(&arguments.keep, &task, &files, &taken, &evaluated)?;
     if status != exit::SUCCESS && status != exit::FAILURE {
         say("the same command goes on from here: what is finished is kept");
     }
@@ -165,17 +170,18 @@ fn occasion(arguments: &Arguments) -> places::Occasion {
 /// Options that mean nothing for the task's mode are mistakes.
 fn refuse_foreign(arguments: &Arguments, task: &Task) -> anyhow::Result<()> {
     let foreign = match task.serve.mode {
-        Mode::B => None,
         Mode::A if arguments.environment.is_some() => Some("--environment"),
         Mode::A if arguments.registry_path.is_some() => Some("--registry-path"),
-        Mode::A => None,
+        Mode::A | Mode::B => None,
     };
     match foreign {
         None => Ok(()),
-        Some(option) => Err(BuildError::new(format!("`{option}` is for tasks of mode b; `{}` is of mode a", task.name))
-            .hint("leave it out")
-            .usage()
-            .into()),
+        Some(option) => {
+            Err(BuildError::new(format!("`{option}` is for tasks of mode b; `{}` is of mode a", task.name))
+                .hint("leave it out")
+                .usage()
+                .into())
+        }
     }
 }
 
@@ -184,9 +190,8 @@ fn of(result: &EvaluationResult) -> Status {
     match result.end {
         End::Failed => exit::FAILURE,
         End::Cancelled => exit::INTERRUPTED,
-        End::TimedOut => exit::INCOMPLETE,
-        End::Completed if !result.aggregate.is_complete() => exit::INCOMPLETE,
-        End::Completed => exit::SUCCESS,
+        End::Completed if result.aggregate.is_complete() => exit::SUCCESS,
+        End::Completed | End::TimedOut => exit::INCOMPLETE,
     }
 }
 

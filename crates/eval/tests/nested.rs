@@ -391,3 +391,23 @@ fn a_dry_run_runs_nothing() {
     assert_eq!((dry.config.tasks.len(), dry.config.job_name.as_str()), (1, "x-0001"));
     assert!(nested.runs().is_empty() && !record.exists());
 }
+
+#[test]
+fn what_is_on_record_of_other_samples_is_no_surprise() {
+    let nested = Nested::new();
+    nested.evaluate();
+    let mode = nested.mode();
+    let (rules, samples) = (mode.rules(None), ["two".to_owned()]);
+    let plan = PlanB {
+        candidate: &nested.folder.path().join("candidate"),
+        samples: &samples,
+        rules: &rules,
+        record: &nested.folder.path().join("record"),
+        name: "nested-all",
+    };
+    let told = Nested::told();
+    let evaluation = mode.evaluate(&plan, &told, &Cancel::new()).unwrap();
+    assert_eq!((values(&evaluation), evaluation.trials_run), (vec![Some(1.0)], 0));
+    assert!(evaluation.notes.is_empty(), "{:?}", evaluation.notes);
+    assert_eq!(*told.finished.borrow(), [("two".to_owned(), true)]);
+}

@@ -33,7 +33,8 @@ fn is_ready(test: &str) -> bool {
         command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    let missing = [("uv", "--version"), ("docker", "info")].into_iter().find(|(name, word)| !works(name, word));
+    let missing =
+        [("uv", "--version"), ("docker", "info")].into_iter().find(|(name, word)| !works(name, word));
     if let Some((name, _)) = missing {
         eprintln!("skipped: {test}: `{name}` does not work here");
     }
@@ -41,7 +42,7 @@ fn is_ready(test: &str) -> bool {
 }
 
 /// Evaluates a copy of the example's baseline, changed, on tasks of a registry file.
-fn evaluate(folder: &Path, change: impl Fn(&Path), samples: &[&str], source: Value) -> EvaluationB {
+fn evaluate(folder: &Path, change: impl Fn(&Path), samples: &[&str], source: &Value) -> EvaluationB {
     let candidate = folder.join("candidate");
     copy(&example().join("baseline"), &candidate);
     change(&candidate);
@@ -70,7 +71,8 @@ fn evaluate(folder: &Path, change: impl Fn(&Path), samples: &[&str], source: Val
     let samples: Vec<String> = samples.iter().map(|sample| (*sample).to_owned()).collect();
     let rules = mode.rules(Some(4000));
     let record = folder.join("record");
-    let plan = PlanB { candidate: &candidate, samples: &samples, rules: &rules, record: &record, name: "nested" };
+    let plan =
+        PlanB { candidate: &candidate, samples: &samples, rules: &rules, record: &record, name: "nested" };
     mode.evaluate(&plan, &Aloud, &Cancel::new()).unwrap()
 }
 
@@ -95,7 +97,7 @@ fn tasks_of_a_registry_file_are_run() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let evaluation = evaluate(folder.path(), |_| {}, &["add-train"], sums());
+    let evaluation = evaluate(folder.path(), |_| {}, &["add-train"], &sums());
     assert_eq!(evaluation.result.aggregate.mean, Some(1.0), "{evaluation:#?}");
     assert_eq!((evaluation.trials_run, evaluation.notes.len()), (1, 0));
     let attempts = evaluation.result.samples[0].attempts.clone().unwrap();
@@ -120,14 +122,21 @@ fn an_agent_that_cannot_be_made_is_the_candidates_failure() {
     };
     let faults = [
         ("\nimport nothing_of_that_name\n", "nothing_of_that_name"),
-        ("\ndef broken(self, *a, **k):\n    raise RuntimeError('no agent today')\nArithmeticAgent.__init__ = broken\n", "no agent today"),
+        (
+            "\ndef broken(self, *a, **k):\n    raise RuntimeError('no agent today')\nArithmeticAgent.__init__ = broken\n",
+            "no agent today",
+        ),
     ];
     for (text, words) in faults {
         let folder = tempfile::tempdir().unwrap();
-        let evaluation = evaluate(folder.path(), appended(text), &["add-train"], sums());
+        let evaluation = evaluate(folder.path(), appended(text), &["add-train"], &sums());
         assert_eq!(evaluation.result.end, End::Completed, "{evaluation:#?}");
         let sample = &evaluation.result.samples[0];
-        assert_eq!((sample.value, sample.error_class()), (Some(-1.0), Some(ErrorClass::Candidate)), "{evaluation:#?}");
+        assert_eq!(
+            (sample.value, sample.error_class()),
+            (Some(-1.0), Some(ErrorClass::Candidate)),
+            "{evaluation:#?}"
+        );
         let Outcome::CandidateError { detail, .. } = &sample.outcome else { panic!("{sample:?}") };
         assert!(detail.contains(words), "{detail}");
     }

@@ -12,6 +12,10 @@ use crate::schema;
 /// How long to wait for another process that writes: transactions are short, imports take turns by a lock of theirs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How much memory the pages of a database that is written to may take, in negative kilobytes: digests come in no order,
+/// and a batch of them should not have to be written out and read in again.
+const CACHE: i32 = -(32 << 10);
+
 /// A ledger: a folder with a database and the evidence beside it.
 #[derive(Debug)]
 pub struct Ledger {
@@ -38,6 +42,7 @@ impl Ledger {
         schema::version(&connection, &path)?;
         let failed = |error: rusqlite::Error| LedgerError::database(&path, &error);
         connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
+        connection.pragma_update(None, "cache_size", CACHE).map_err(failed)?;
         schema::migrate(&mut connection, &path)?;
         Ok(Self { directory: directory.to_owned(), connection, writable: true })
     }

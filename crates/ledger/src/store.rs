@@ -38,6 +38,8 @@ const ZSTANDARD: u32 = 1;
 const LEVEL: i32 = 1;
 /// Contents below this size are not worth compressing.
 const TINY: usize = 64;
+/// How many bytes of entries are written at a time.
+const PENDING: usize = 1 << 20;
 /// The size at which a pack is full.
 const FULL: u64 = 256 << 20;
 
@@ -84,8 +86,12 @@ pub(crate) struct Writer {
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub name: Arc<str>,
+    path: PathBuf,
     file: File,
+    /// Where the next entry begins.
     end: u64,
+    /// The last entries, which are not in the file yet: many are small.
+    pending: Vec<u8>,
 }
 
 impl Writer {
@@ -140,8 +146,8 @@ impl Writer {
     ) -> Result<io::Result<Taken>> {
         let folder = self.folder.clone();
         let pack = self.pack()?;
-        let (name, start) = (Arc::clone(&pack.name), pack.end);
-        let path = folder.join(&*name);
+        pack.flush()?;
+        let (name, start, path) = (Arc::clone(&pack.name), pack.end, pack.path.clone());
         let failed = |error: io::Error| LedgerError::io("writing", &path, &error);
         let mut hasher = Sha256::new();
         let mut size = 0_u64;
@@ -176,20 +182,16 @@ impl Writer {
         length: u64,
         mut read: impl FnMut(&mut [u8], u64) -> Result<()>,
     ) -> Result<(Arc<str>, u64)> {
-        let folder = self.folder.clone();
         let pack = self.pack()?;
         let start = pack.end;
-        let mut buffer = vec![0; usize::try_from(length.min(1 << 20)).unwrap_or(0)];
+        let mut buffer = vec![0; usize::try_from(length.min(PENDING as u64)).unwrap_or(PENDING)];
         let mut at = 0;
         while at < length {
             let part = usize::try_from(length - at).unwrap_or(usize::MAX).min(buffer.len());
             read(&mut buffer[..part], at)?;
-            pack.file
-                .write_all_at(&buffer[..part], start + at)
-                .map_err(|error| LedgerError::io("writing", folder.join(&*pack.name), &error))?;
+            pack.append(&buffer[..part])?;
             at += part as u64;
         }
-        pack.end += length;
         Ok((Arc::clone(&pack.name), start))
     }
 
@@ -197,9 +199,9 @@ impl Writer {
     pub fn seal(&mut self) -> Result<Vec<(Arc<str>, u64)>> {
         self.full.extend(self.pack.take());
         let mut sealed = Vec::new();
-        for pack in self.full.drain(..) {
-            let path = self.folder.join(&*pack.name);
-            pack.file.sync_all().map_err(|error| LedgerError::io("writing", &path, &error))?;
+        for mut pack in self.full.drain(..) {
+            pack.flush()?;
+            pack.file.sync_all().map_err(|error| LedgerError::io("writing", &pack.path, &error))?;
             sealed.push((pack.name, pack.end));
         }
         if !sealed.is_empty() {
@@ -212,13 +214,9 @@ impl Writer {
     }
 
     fn append(&mut self, entry: &[u8]) -> Result<(Arc<str>, u64)> {
-        let folder = self.folder.clone();
         let pack = self.pack()?;
         let start = pack.end;
-        pack.file
-            .write_all_at(entry, start)
-            .map_err(|error| LedgerError::io("writing", folder.join(&*pack.name), &error))?;
-        pack.end += entry.len() as u64;
+        pack.append(entry)?;
         Ok((Arc::clone(&pack.name), start))
     }
 
@@ -243,11 +241,29 @@ impl Pack {
             let name = format!("{:x}-{:x}-{next:x}.pack", now.as_nanos(), std::process::id());
             let path = folder.join(&name);
             match File::options().read(true).write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Self { name: name.into(), file, end: 0 }),
+                Ok(file) => return Ok(Self { name: name.into(), path, file, end: 0, pending: Vec::new() }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(LedgerError::io("creating", &path, &error)),
             }
         }
+    }
+}
+
+impl Pack {
+    fn append(&mut self, entry: &[u8]) -> Result<()> {
+        self.pending.extend_from_slice(entry);
+        self.end += entry.len() as u64;
+        if self.pending.len() >= PENDING { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is pending.
+    fn flush(&mut self) -> Result<()> {
+        let start = self.end - self.pending.len() as u64;
+        self.file
+            .write_all_at(&self.pending, start)
+            .map_err(|error| LedgerError::io("writing", &self.path, &error))?;
+        self.pending.clear();
+        Ok(())
     }
 }
 

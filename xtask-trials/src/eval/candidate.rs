@@ -107,7 +107,8 @@ fn overlay(baseline: &Utf8Path, solution: &Utf8Path, task: &Task) -> anyhow::Res
 /// A folder: in a git work tree what git does not ignore, elsewhere all of it.
 fn folder(from: &Utf8Path) -> anyhow::Result<Files> {
     let (temporary, path) = temporary()?;
-    let listed = git(from, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).unwrap_or_default();
+    let listed =
+        git(from, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).unwrap_or_default();
     let names: Vec<&str> = listed.split('\0').filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
         copy(from, &path)?;
@@ -130,14 +131,16 @@ fn folder(from: &Utf8Path) -> anyhow::Result<Files> {
 /// A revision: of the repository of the current folder if that is not the workspace itself, else of the baseline's.
 fn revision(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Files> {
     let here = from_here(Utf8Path::new("."))?;
-    let root = git(&workspace.root, &["rev-parse", "--show-toplevel"]).ok().map(|text| text.trim().to_owned());
+    let root =
+        git(&workspace.root, &["rev-parse", "--show-toplevel"]).ok().map(|text| text.trim().to_owned());
     let top = git(&here, &["rev-parse", "--show-toplevel"]).ok().map(|text| text.trim().to_owned());
     let (repository, within) = match top {
         Some(top) if root.as_ref() != Some(&top) => (Utf8PathBuf::from(top), String::new()),
         _ => baseline_source(workspace, task)?,
     };
     let spec = format!("{word}^{{commit}}");
-    let Ok(commit) = git(&repository, &["rev-parse", "--quiet", "--verify", "--end-of-options", &spec]) else {
+    let Ok(commit) = git(&repository, &["rev-parse", "--quiet", "--verify", "--end-of-options", &spec])
+    else {
         return Err(BuildError::new(format!(
             "the candidate `{word}` is neither a folder nor a revision of the repository `{repository}`"
         ))
@@ -148,9 +151,8 @@ fn revision(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
     let commit = commit.trim();
     let (temporary, path) = temporary()?;
     let index = temporary.path().join("index");
-    let write = |arguments: &[&str]| {
-        run(git_command(&repository).env("GIT_INDEX_FILE", &index).args(arguments))
-    };
+    let write =
+        |arguments: &[&str]| run(git_command(&repository).env("GIT_INDEX_FILE", &index).args(arguments));
     write(&["read-tree", &format!("{commit}:{within}")])
         .with_context(|| format!("reading `{within}` of the revision `{word}` of `{repository}`"))?;
     write(&["-c", "core.autocrlf=false", "checkout-index", "--all", &format!("--prefix={path}/")])

@@ -9,16 +9,16 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_eval::{
-    Cancel, Candidate, End, EvaluationResult, ImportLimits, IsolationGap, IsolationMode, ModeA, Options, Outcome,
-    Plan, SampleResult, Store,
+    Cancel, Candidate, End, EvaluationResult, ImportLimits, IsolationGap, IsolationMode, ModeA, Options,
+    Outcome, Plan, SampleResult, Store,
 };
 use xtask::output::say;
 
+use super::Evaluated;
 use super::candidate::Files;
 use super::places::Places;
 use super::progress::Progress;
 use super::task::Task;
-use super::Evaluated;
 
 /// Runs candidates of mode A.
 pub struct Runner<'a> {
@@ -33,7 +33,7 @@ pub struct Runner<'a> {
 impl<'a> Runner<'a> {
     /// Opens the built task.
     pub fn open(task: &'a Task, places: &Places) -> anyhow::Result<Self> {
-        let (runtime, runtime_lock) = places.runtime()?;
+        let (runtime, runtime_lock) = Places::runtime()?;
         let sidecar = task.dir.join("environment/sidecar");
         let mode = ModeA::open(Options {
             serve: Arc::new(task.serve.clone()),

@@ -7,17 +7,17 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_eval::{
-    Cancel, Candidate, EvaluationB, ImportLimits, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer, PlanB,
-    Rules, SampleResult, Sandbox, SandboxOptions, Store, Trials,
+    Cancel, Candidate, EvaluationB, ImportLimits, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
+    PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Store, Trials,
 };
 use taskwright_harbor::child::Environment;
 use xtask::output;
 
+use super::Evaluated;
 use super::candidate::Files;
 use super::places::Places;
 use super::progress::Progress;
 use super::task::Task;
-use super::Evaluated;
 
 /// Runs candidates of mode B.
 pub struct Runner<'a> {
@@ -57,7 +57,7 @@ pub fn gaps() -> Vec<IsolationGap> {
 impl<'a> Runner<'a> {
     /// Opens the built task.
     pub fn open(task: &'a Task, places: &Places, registry: Option<Utf8PathBuf>) -> anyhow::Result<Self> {
-        let (runtime, runtime_lock) = places.runtime()?;
+        let (runtime, runtime_lock) = Places::runtime()?;
         let sandbox = Sandbox::open(SandboxOptions {
             taskwright: task.dir.join("environment/bin/taskwright").into(),
             runtime: runtime.into(),
@@ -66,12 +66,8 @@ impl<'a> Runner<'a> {
         })?;
         let store_lock = places.hold_store()?;
         let baseline = task.dir.join("environment/baseline");
-        let store = Store::open(
-            places.store().as_std_path(),
-            &task.serve.baseline,
-            baseline.as_std_path(),
-            sandbox,
-        )?;
+        let store =
+            Store::open(places.store().as_std_path(), &task.serve.baseline, baseline.as_std_path(), sandbox)?;
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::new(task.serve.clone()),
             inner_tasks: task.dir.join("environment/sidecar/inner-tasks").into(),
@@ -121,7 +117,13 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn plan<'p>(&'p self, files: &'p std::path::Path, samples: &'p [String], record: &'p Utf8Path, name: &'p str) -> PlanB<'p> {
+    fn plan<'p>(
+        &'p self,
+        files: &'p std::path::Path,
+        samples: &'p [String],
+        record: &'p Utf8Path,
+        name: &'p str,
+    ) -> PlanB<'p> {
         PlanB { candidate: files, samples, rules: &self.rules, record: record.as_std_path(), name }
     }
 

@@ -66,10 +66,11 @@ impl Places {
 
     /// A folder for what lives no longer than this process, held until the file is closed. Users of the sandbox must be
     /// able to come to it, so it is not below a home folder.
-    pub fn runtime(&self) -> anyhow::Result<(Utf8PathBuf, File)> {
+    pub fn runtime() -> anyhow::Result<(Utf8PathBuf, File)> {
         let user = rustix::process::geteuid().as_raw();
-        let temporary = Utf8PathBuf::from_path_buf(std::env::temp_dir())
-            .map_err(|path| anyhow::anyhow!("the folder `{}` has a name that is not UTF-8", path.display()))?;
+        let temporary = Utf8PathBuf::from_path_buf(std::env::temp_dir()).map_err(|path| {
+            anyhow::anyhow!("the folder `{}` has a name that is not UTF-8", path.display())
+        })?;
         let folder = temporary.join(format!("taskwright-eval-{user}"));
         std::fs::DirBuilder::new()
             .recursive(true)
@@ -107,7 +108,8 @@ impl Places {
         let record = folder.join(number.to_string());
         if occasion != Occasion::Look && !record.exists() {
             create(&record)?;
-            let what = json!({"split": split, "tree": tree, "commit": candidate.commit, "settings": settings});
+            let what =
+                json!({"split": split, "tree": tree, "commit": candidate.commit, "settings": settings});
             let path = record.join("what.json");
             std::fs::write(&path, format!("{what:#}\n")).with_context(|| format!("writing `{path}`"))?;
         }

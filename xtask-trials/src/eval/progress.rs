@@ -43,7 +43,7 @@ impl Progress {
         let is_terminal = io::stderr().is_terminal();
         let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(planned as u64), target);
-        if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:24.cyan} {pos}/{len} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:24.cyan} {msg}") {
             bar.set_style(style);
         }
         bar.set_prefix(split.to_owned());
@@ -75,7 +75,13 @@ impl Progress {
         self.bar.set_position(counts.done());
         self.show(&counts);
         if !self.is_terminal && !recorded {
-            say(&format!("{}: {} {}; {}", self.split, clean(&result.id), worth(result), self.summary(&counts)));
+            say(&format!(
+                "{}: {} {}; {}",
+                self.split,
+                clean(&result.id),
+                worth(result),
+                self.summary(&counts)
+            ));
         }
     }
 

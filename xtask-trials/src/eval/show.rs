@@ -6,10 +6,10 @@ use taskwright_eval::{Candidate, End, EvaluationResult, IsolationGap, Outcome, S
 use xtask::exit::{self, Status};
 use xtask::output::{self, YELLOW, paint, say};
 
+use super::Evaluated;
 use super::candidate::Files;
 use super::progress::worth;
 use super::task::Task;
-use super::Evaluated;
 use crate::table::{Table, clean, number};
 
 /// How many bytes of a sample's error the table shows.
@@ -81,11 +81,8 @@ fn split_json(evaluated: &Evaluated) -> Value {
         object.insert("record".to_owned(), json!(evaluated.record));
         object.insert("recorded".to_owned(), json!(evaluated.recorded));
         if let Some(facts) = &evaluated.harbor {
-            let notes: Vec<Value> = facts
-                .notes
-                .iter()
-                .map(|note| json!({"path": note.path, "reason": note.reason}))
-                .collect();
+            let notes: Vec<Value> =
+                facts.notes.iter().map(|note| json!({"path": note.path, "reason": note.reason})).collect();
             object.insert("jobs".to_owned(), json!(facts.jobs));
             object.insert("trials_run".to_owned(), json!(facts.trials_run));
             object.insert("notes".to_owned(), json!(notes));
@@ -99,15 +96,20 @@ fn split_text(evaluated: &Evaluated, metric: &str) -> String {
     let Evaluated { split, record, recorded, result, harbor } = evaluated;
     let mut text = format!("\n{split}\n");
     let has_attempts = result.samples.iter().any(|sample| sample.attempts.is_some());
-    let columns: &[&str] =
-        if has_attempts { &["<sample", metric, "attempts", "seconds", "<"] } else { &["<sample", metric, "seconds", "<"] };
+    let columns: &[&str] = if has_attempts {
+        &["<sample", metric, "attempts", "seconds", "<"]
+    } else {
+        &["<sample", metric, "seconds", "<"]
+    };
     let mut table = Table::new(columns);
     for sample in &result.samples {
         let mut row = vec![sample.id.clone(), worth(sample)];
         if has_attempts {
-            row.push(sample.attempts.as_ref().map_or_else(String::new, |attempts| {
-                format!("{}/{}", attempts.graded, attempts.expected)
-            }));
+            row.push(
+                sample.attempts.as_ref().map_or_else(String::new, |attempts| {
+                    format!("{}/{}", attempts.graded, attempts.expected)
+                }),
+            );
         }
         row.extend([format!("{:.1}", sample.seconds), what_failed(sample)]);
         table.row(row);
@@ -168,7 +170,8 @@ fn summary(result: &EvaluationResult, metric: &str) -> String {
     let mut text = format!("{text}{end}\n");
     for constraint in &all.constraints {
         let holds = if constraint.holds { "holds" } else { "does not hold" };
-        text += &format!("constraint on {} {holds}: {}\n", constraint.constraint.metric, exact(constraint.value));
+        text +=
+            &format!("constraint on {} {holds}: {}\n", constraint.constraint.metric, exact(constraint.value));
     }
     text
 }

@@ -36,10 +36,15 @@ pub fn build(
     if !set.is_empty() {
         // What others find in target/harbor-tasks stays what the specs say.
         let text: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        workspace.out = workspace.cache_dir().join("eval/set").join(Digest::of(text.join("\n").as_bytes()).short());
+        workspace.out =
+            workspace.cache_dir().join("eval/set").join(Digest::of(text.join("\n").as_bytes()).short());
     }
-    let options =
-        Options { names: vec![name.to_owned()], intent: Intent::Build, set: set.clone(), ..Options::default() };
+    let options = Options {
+        names: vec![name.to_owned()],
+        intent: Intent::Build,
+        set: set.clone(),
+        ..Options::default()
+    };
     let report = match build_as(&workspace, &options, stop)? {
         Ok(report) => report,
         Err(status) => return Ok(Err(status)),
@@ -49,10 +54,14 @@ pub fn build(
         [name] => (*name).to_owned(),
         [] => bail!("nothing was built for `{name}`"),
         several => {
-            return Err(BuildError::new(format!("`{name}` describes {} tasks: {}", several.len(), several.join(", ")))
-                .hint("name one of them")
-                .usage()
-                .into());
+            return Err(BuildError::new(format!(
+                "`{name}` describes {} tasks: {}",
+                several.len(),
+                several.join(", ")
+            ))
+            .hint("name one of them")
+            .usage()
+            .into());
         }
     };
     let dir = workspace.out.join(&name);
@@ -106,8 +115,10 @@ impl Task {
                 }
             },
         };
-        let mut chosen: Vec<(String, Vec<String>)> =
-            named.into_iter().map(|split| (split.clone(), self.serve.splits[split].samples.clone())).collect();
+        let mut chosen: Vec<(String, Vec<String>)> = named
+            .into_iter()
+            .map(|split| (split.clone(), self.serve.splits[split].samples.clone()))
+            .collect();
         match samples {
             None => {}
             Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
@@ -119,9 +130,11 @@ impl Task {
             }
             Some(text) => {
                 let wanted: Vec<&str> = text.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
-                let unknown = |id: &&&str| !chosen.iter().any(|(_, ids)| ids.iter().any(|known| known == **id));
+                let unknown =
+                    |id: &&&str| !chosen.iter().any(|(_, ids)| ids.iter().any(|known| known == **id));
                 if let Some(id) = wanted.iter().find(unknown) {
-                    let within = split.map_or_else(|| "no split".to_owned(), |split| format!("no split `{split}`"));
+                    let within =
+                        split.map_or_else(|| "no split".to_owned(), |split| format!("no split `{split}`"));
                     return Err(BuildError::new(format!("{within} of `{}` has a sample `{id}`", self.name))
                         .hint("write names of samples with commas between them, or a number")
                         .usage()

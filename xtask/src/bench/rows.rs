@@ -120,12 +120,14 @@ impl Row {
     }
 
     /// Puts a limit or a peer beside it.
+    #[must_use]
     pub fn beside(mut self, what: impl Into<String>, value: f64) -> Self {
         self.beside = Some(Beside { what: what.into(), value });
         self
     }
 
     /// Says what is aimed at.
+    #[must_use]
     pub fn aim(mut self, aim: Aim) -> Self {
         self.aim = Some(aim);
         self

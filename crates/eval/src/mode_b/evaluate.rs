@@ -9,7 +9,6 @@ use taskwright_harbor::run::clean_up;
 
 use super::collate::{Collated, Collation, PlannedSample};
 use super::live::Live;
-use super::lower::Tasks;
 use super::place::Runner;
 use super::probe::{Finding, Probe};
 use super::record::{Failed, How, Record, Round, RoundEnd};
@@ -43,6 +42,11 @@ pub(super) fn evaluate(
         return Ok(whole(mode, collated, Vec::new(), End::Cancelled, start));
     };
     let environment = mode.place.environment(&mode.environment, &record);
+    // The record may hold trials of samples that are not asked for now: they are known, so that nobody wonders at them.
+    let count = planned.len();
+    let mut known = planned;
+    let others = mode.harbor.tasks.iter().filter(|(id, _)| !plan.samples.contains(id));
+    known.extend(others.map(|(id, task)| PlannedSample::of(id, task)));
     let seconds = mode.serve.limits.evaluation_timeout_sec;
     let mut conduct = Conduct {
         mode,
@@ -50,8 +54,8 @@ pub(super) fn evaluate(
         observer,
         cancel,
         deadline: start.checked_add(Duration::from_secs(seconds)),
-        told: vec![false; planned.len()],
-        planned,
+        told: (0..known.len()).map(|place| place >= count).collect(),
+        planned: known,
         record,
         runner,
         environment,
@@ -139,6 +143,7 @@ struct Conduct<'a> {
     observer: &'a dyn Observer,
     cancel: &'a Cancel,
     deadline: Option<Instant>,
+    /// The samples of the plan, and after them the others of the task.
     planned: Vec<PlannedSample>,
     record: Record,
     runner: Runner,
@@ -156,30 +161,29 @@ impl Conduct<'_> {
         self.learn_digests()?;
         let limits = &self.mode.serve.limits;
         let mut tries = limits.infrastructure_max_attempts.max(1);
-        let mut is_first = true;
+        let total = |left: &[(usize, u64)]| left.iter().map(|(_, times)| *times).sum::<u64>();
+        let mut left = self.left_to_run(true)?;
         loop {
-            let left = self.left_to_run(is_first)?;
-            is_first = false;
-            if left.is_empty() {
+            if left.is_empty() || tries == 0 {
                 return Ok(How::Finished);
             }
             if let Some(how) = self.is_over() {
                 return Ok(how);
             }
-            if tries == 0 {
-                return Ok(How::Finished);
+            let (how, is_all) = self.round(&left)?;
+            if matches!(how, How::Cancelled | How::TimeOver) {
+                return Ok(how);
             }
-            let done = self.round(&left)?;
-            match done {
-                How::Cancelled | How::TimeOver => return Ok(done),
-                // The trials that hung are done with; the others are not to blame.
-                How::Overrun => {}
-                How::Finished | How::Killed => {
-                    tries -= 1;
-                    if tries > 0 {
-                        self.pause(Duration::from_secs(limits.infrastructure_retry_delay_sec))?;
-                    }
-                }
+            let before = total(&left);
+            left = self.left_to_run(false)?;
+            // What did not get its turn, because another trial hung or because it waits for a round of its own, has not
+            // been tried; but only as long as there is less and less of it.
+            if (how == How::Overrun || !is_all) && total(&left) < before {
+                continue;
+            }
+            tries -= 1;
+            if tries > 0 && !left.is_empty() {
+                self.pause(Duration::from_secs(limits.infrastructure_retry_delay_sec));
             }
         }
     }
@@ -194,17 +198,13 @@ impl Conduct<'_> {
         }
     }
 
-    /// Waits before failed samples are tried again, if there are any.
-    fn pause(&mut self, pause: Duration) -> Result<()> {
-        if self.left_to_run(false)?.is_empty() {
-            return Ok(());
-        }
+    /// Waits before failed samples are tried again.
+    fn pause(&self, pause: Duration) {
         self.observer.say(&format!("trying failed samples again in {} s", pause.as_secs()));
         let start = Instant::now();
         while self.is_over().is_none() && start.elapsed() < pause {
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(())
     }
 
     /// Ends rounds that nobody saw the end of: removes what they left in the Docker engine.
@@ -264,7 +264,8 @@ impl Conduct<'_> {
 
     /// What is still to be run, by place in the plan, and how often. Tells of what is finished.
     fn left_to_run(&mut self, recorded: bool) -> Result<Vec<(usize, u64)>> {
-        let samples = self.collation()?.conclude().samples;
+        let mut samples = self.collation()?.conclude().samples;
+        samples.truncate(self.plan.samples.len());
         let mut left_to_run = Vec::new();
         for (place, sample) in samples.iter().enumerate() {
             match left(self.plan.rules.attempts, sample) {
@@ -281,34 +282,32 @@ impl Conduct<'_> {
         }
     }
 
-    fn round(&mut self, left: &[(usize, u64)]) -> Result<How> {
+    /// Runs a job of what is left; says what ended it, and whether it was planned to leave nothing.
+    fn round(&mut self, left: &[(usize, u64)]) -> Result<(How, bool)> {
         let mode = self.mode;
         let number = self.record.rounds(self.plan.name)?.len() + 1;
         let round = self.record.round(self.plan.name, number);
         let candidate = self.record.candidate(self.plan.candidate)?;
         self.runner.admit(&self.record, &candidate)?;
         // As many attempts for all: that is what Harbor calls attempts. Otherwise a task is named as often as it is to be
-        // tried.
-        let same = left.first().map(|(_, times)| *times).filter(|times| left.iter().all(|(_, t)| t == times));
-        let attempts = same.unwrap_or(1);
+        // tried; but a registry's set names each once, so that who misses more of them waits for another round.
+        let fewest = left.iter().map(|(_, times)| *times).min().unwrap_or(1);
+        let is_same = left.iter().all(|(_, times)| *times == fewest);
+        let is_local = !mode.harbor.tasks.is_empty();
+        let attempts = if is_same || !is_local { fewest } else { 1 };
         let tasks: Vec<(&str, u64)> = left
             .iter()
-            .map(|(place, times)| (self.planned[*place].id.as_str(), if same.is_some() { 1 } else { *times }))
+            .map(|(place, times)| {
+                (self.planned[*place].id.as_str(), if attempts == 1 && is_local { *times } else { 1 })
+            })
             .collect();
+        let trials = attempts * tasks.iter().map(|(_, times)| *times).sum::<u64>();
         let tasks = mode.tasks(&tasks, true)?;
-        let (tasks, attempts) = match tasks {
-            // A registry's set names a task once: those that miss fewer attempts wait for another round.
-            Tasks::Registry(names) => {
-                (Tasks::Registry(names), left.iter().map(|(_, times)| *times).min().unwrap_or(1))
-            }
-            Tasks::Folders(folders) => (Tasks::Folders(folders), attempts),
-        };
         let name = super::record::job_name(self.plan.name, number);
         let config = mode.job_config(&name, &self.record.jobs_dir(), &tasks, attempts)?;
         let launcher = mode.launcher(&self.runner, &self.record, &candidate)?;
         let command = mode.command(launcher, round.config.clone());
         super::record::write_whole(&round.config, config.to_json().as_bytes())?;
-        let trials: u64 = left.iter().map(|(_, times)| *times).sum();
         self.observer.say(&format!(
             "running {trials} trial{} of {name}: the log is {}",
             if trials == 1 { "" } else { "s" },
@@ -320,7 +319,7 @@ impl Conduct<'_> {
         let how = done.how;
         round.write_end(&RoundEnd { how, status: done.status, failed })?;
         self.learn_digests()?;
-        Ok(how)
+        Ok((how, is_same || is_local))
     }
 
     /// Runs the job of a round and tells of samples as their trials finish.
@@ -331,7 +330,9 @@ impl Conduct<'_> {
         planned_trials: u64,
     ) -> Result<Done> {
         let limits = &self.mode.serve.limits;
+        let say = |what: &str| self.observer.say(what);
         let job = round::Job {
+            say: &say,
             record: &self.record,
             round,
             command,
@@ -412,7 +413,8 @@ impl Conduct<'_> {
     fn conclude(mut self, how: How, start: Instant) -> Result<EvaluationB> {
         let expected = self.plan.rules.attempts;
         let mut collation = self.collation()?;
-        let before = collation.conclude().samples;
+        let mut before = collation.conclude().samples;
+        before.truncate(self.plan.samples.len());
         let mut is_time_over = false;
         if how == How::TimeOver {
             // Where no trial came as far as the candidate, it is not the candidate that was slow.
@@ -425,7 +427,8 @@ impl Conduct<'_> {
                 }
             }
         }
-        let collated = collation.conclude();
+        let mut collated = collation.conclude();
+        collated.samples.truncate(self.plan.samples.len());
         drop(collation);
         let is_unfinished = before.iter().any(|sample| left(expected, sample) > 0);
         let end = match how {

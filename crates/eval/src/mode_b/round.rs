@@ -30,6 +30,8 @@ pub(super) struct Job<'a> {
     /// The version of Harbor that has to run.
     pub harbor: &'a str,
     pub cancel: &'a Cancel,
+    /// Tells whoever waits.
+    pub say: &'a dyn Fn(&str),
 }
 
 /// A job that was run.
@@ -73,7 +75,14 @@ pub(super) fn run(job: &Job<'_>, observe: &mut dyn FnMut(&TrialEvent)) -> Result
                 how = How::Overrun;
             }
         }
-        how == How::Finished
+        let why = match how {
+            How::Cancelled => "asked to stop",
+            How::TimeOver => "the evaluation's time is over",
+            How::Overrun => "a trial does not end",
+            How::Finished | How::Killed => return true,
+        };
+        (job.say)(&format!("{why}: stopping Harbor, which is given time to remove its containers"));
+        false
     });
     let ended = ended.map_err(|error| EvalError::new(error.to_string()))?;
     check_version(job)?;

@@ -1,5 +1,3 @@
-//! Job directories: made up, and real ones if they are there.
-
 //! Job directories as Harbor leaves them, and what else lies in them.
 
 use std::fs;

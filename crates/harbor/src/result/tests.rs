@@ -1,5 +1,3 @@
-//! Results of every shape, and what follows from them.
-
 //! Results of every version, and what is none.
 
 use super::*;

@@ -1,5 +1,3 @@
-//! The choice of a reward, and the files that rewards come in.
-
 //! Rewards in every shape that was met.
 
 use super::*;

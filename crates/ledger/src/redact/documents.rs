@@ -14,7 +14,9 @@ pub fn redact_document<'a>(document: &'a [u8], secrets: &mut Secrets) -> Cow<'a,
     let mut depth = 0_usize;
     let mut inside: Option<usize> = None;
     let mut under_sensitive = false;
-    while let Some(next) = document[at..].iter().position(|byte| b"\"{}[],".contains(byte)) {
+    while let Some(next) =
+        document[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b','))
+    {
         at += next;
         match document[at] {
             b'"' => {}

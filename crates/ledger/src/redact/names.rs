@@ -53,6 +53,9 @@ pub fn is_sensitive(name: &str) -> bool {
     if name.len() > 256 {
         return false;
     }
+    if !may_be_sensitive(name.as_bytes()) {
+        return false;
+    }
     let words = words(name);
     let Some(last) = words.last() else { return false };
     if ABOUT.contains(&last.as_str()) {
@@ -70,6 +73,24 @@ pub fn is_sensitive(name: &str) -> bool {
         }
         word => is_variable && word.len() > 3 && (word.ends_with("key") || word.ends_with("token")),
     }
+}
+
+/// Whether a name holds the beginning of a word that matters. Most hold none, and need not be taken apart.
+fn may_be_sensitive(name: &[u8]) -> bool {
+    (0..name.len()).any(|at| {
+        let begins =
+            |part: &[u8]| name[at..].get(..part.len()).is_some_and(|here| here.eq_ignore_ascii_case(part));
+        match name[at].to_ascii_lowercase() {
+            b'a' => begins(b"auth"),
+            b'b' => begins(b"bearer"),
+            b'c' => begins(b"cred") || begins(b"cookie"),
+            b'k' => begins(b"key"),
+            b'p' => begins(b"pass") || begins(b"pat") || begins(b"pwd"),
+            b's' => begins(b"secret"),
+            b't' => begins(b"token"),
+            _ => false,
+        }
+    })
 }
 
 /// The words of a name in lower case: parts between other signs than letters and digits, and humps of camel case.

@@ -68,7 +68,13 @@ pub struct Excerpt {
 /// Why a page could not be made: a template of ours is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("rendering the report: {0}")]
-pub struct ReportError(#[from] Box<handlebars::RenderError>);
+pub struct ReportError(Box<handlebars::RenderError>);
+
+impl From<handlebars::RenderError> for ReportError {
+    fn from(error: handlebars::RenderError) -> Self {
+        Self(Box::new(error))
+    }
+}
 
 /// All that the templates are told.
 #[derive(Serialize)]
@@ -92,6 +98,7 @@ struct Page {
 pub fn render(content: &Content<'_>) -> Result<String, ReportError> {
     let board = subject::leaderboard(content);
     let subject = Subject::new(content, &board);
+    let registry = registry();
     let page = Page {
         policy: policy::policy(STYLE, SCRIPT),
         style: STYLE,
@@ -103,10 +110,10 @@ pub fn render(content: &Content<'_>) -> Result<String, ReportError> {
         cost: cost::section(&subject),
         rewards: rewards::section(&subject),
         failures: failures::section(&subject),
-        trials: trials::section(&subject),
+        trials: trials::section(&subject, &registry)?,
         agents: subject.agents,
     };
-    registry().render("page", &page).map_err(|error| ReportError(Box::new(error)))
+    Ok(registry.render("page", &page)?)
 }
 
 /// The templates, parsed. Handlebars escapes for HTML unless it is told otherwise.

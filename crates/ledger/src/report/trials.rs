@@ -1,10 +1,12 @@
 //! The table of trials, each with what is known of it and where its evidence lies.
 
+use handlebars::Handlebars;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::numbers::{Number, bytes, reward, seconds, tokens};
 use super::subject::{Placed, Subject};
-use super::{Excerpt, text};
+use super::{Excerpt, ReportError, text};
 use crate::record::Trial;
 
 /// How much of a message is shown; the rest is in the evidence.
@@ -34,7 +36,8 @@ struct AgentTrials {
 struct Group {
     agent: usize,
     task: usize,
-    trials: Vec<Line>,
+    /// Their rows as HTML.
+    trials: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -77,8 +80,14 @@ struct File {
     href: Option<String>,
 }
 
-pub fn section(subject: &Subject<'_>) -> Section {
+/// Renders the rows apart from the page, several at once: there may be thousands, and a row needs nothing of the rest.
+pub fn section(subject: &Subject<'_>, registry: &Handlebars<'_>) -> Result<Section, ReportError> {
     let mut room = EXCERPTS;
+    let lines: Vec<Line> = subject.trials.iter().map(|placed| line(subject, placed, &mut room)).collect();
+    let rows = lines
+        .par_iter()
+        .map(|line| registry.render("trial", line).map_err(Into::into))
+        .collect::<Result<Vec<_>, ReportError>>()?;
     let agents = subject.agents.iter().map(|agent| AgentTrials {
         number: agent.number,
         name: agent.name.clone(),
@@ -88,14 +97,14 @@ pub fn section(subject: &Subject<'_>) -> Section {
             .map(|trials| Group {
                 agent: agent.number,
                 task: trials[0].task,
-                trials: trials.iter().map(|placed| line(subject, placed, &mut room)).collect(),
+                trials: trials.iter().map(|placed| rows[placed.number - 1].clone()).collect(),
             })
             .collect(),
     });
-    Section {
+    Ok(Section {
         about: "A trial's name opens what is known of it, with its evidence.",
         agents: agents.collect(),
-    }
+    })
 }
 
 fn line(subject: &Subject<'_>, placed: &Placed<'_>, room: &mut usize) -> Line {

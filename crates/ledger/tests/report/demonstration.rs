@@ -12,7 +12,9 @@ pub struct Demonstration {
 }
 
 /// Label, model, version, how good it is, and dollars a trial.
-const AGENTS: [(&str, Option<&str>, Option<&str>, f64, Option<f64>); 7] = [
+type Sketch = (&'static str, Option<&'static str>, Option<&'static str>, f64, Option<f64>);
+
+const AGENTS: [Sketch; 7] = [
     ("oracle", None, None, 1.0, None),
     ("claude-code", Some("anthropic/claude-opus-4-5"), Some("2.0.41"), 0.71, Some(1.35)),
     ("codex", Some("openai/gpt-5.1-codex"), Some("0.63.0"), 0.66, Some(0.52)),
@@ -81,7 +83,7 @@ pub fn excerpt(trial: &Trial) -> Option<Excerpt> {
 /// An agent with a digest that no other place has.
 pub fn agent(place: u64, label: &str, model: Option<&str>, version: Option<&str>) -> Agent {
     Agent {
-        digest: (0..4).map(|part| format!("{:016x}", Random(place * 4 + part).next())).collect(),
+        digest: [0, 1, 2, 3].map(|part| format!("{:016x}", Random(place * 4 + part).next())).concat(),
         label: label.to_owned(),
         version: version.map(str::to_owned),
         model: model.map(str::to_owned),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use taskwright_ledger::record::{Agent, Exception, Status, Trial};
@@ -18,6 +18,8 @@ struct Shown {
     browser: Browser,
     file: PathBuf,
     demonstration: Demonstration,
+    /// How long it took to make the page.
+    rendered: Duration,
     _directory: TempDir,
 }
 
@@ -25,8 +27,10 @@ fn show(demonstration: Demonstration) -> Option<Shown> {
     let browser = Browser::start()?;
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("report.html");
+    let begun = Instant::now();
     fs::write(&file, page(&demonstration.agents, &demonstration.trials)).unwrap();
-    let mut shown = Shown { browser, file, demonstration, _directory: directory };
+    let rendered = begun.elapsed();
+    let mut shown = Shown { browser, file, demonstration, rendered, _directory: directory };
     shown.browser.look(1280, 900, "light");
     shown.browser.open(&shown.file);
     Some(shown)
@@ -357,9 +361,7 @@ fn hostile_names_stay_names() {
 fn ten_thousand_trials_stay_usable() {
     let many = demonstration(80);
     assert!(many.trials.len() > 10_000);
-    let begun = Instant::now();
     let Some(mut shown) = show(many) else { return };
-    let rendered = begun.elapsed();
     let size = fs::metadata(&shown.file).unwrap().len();
     let begun = Instant::now();
     shown.browser.open(&shown.file);
@@ -370,7 +372,8 @@ fn ten_thousand_trials_stay_usable() {
            document.body.offsetHeight; return performance.now() - begun; })()",
     );
     eprintln!(
-        "10,000 trials: {size} bytes, rendered and loaded in {rendered:?}, loaded again in {loaded:?}, filtered by a word in {filtered} ms"
+        "10,000 trials: {size} bytes, made in {:?}, loaded in {loaded:?}, filtered by a word in {filtered} ms",
+        shown.rendered
     );
     assert!(size < 25_000_000, "{size}");
     // Far from what it takes, so that a busy machine does not fail it.

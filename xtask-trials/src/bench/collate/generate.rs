@@ -108,7 +108,7 @@ fn result(trial: usize, number: usize) -> Value {
     };
     let rewards = match trial % ONE_IN {
         1 => Value::Null,
-        _ => json!({ "rewards": { "reward": f64::from(u8::from(trial % 3 == 0)), "tests": 15 } }),
+        _ => json!({ "rewards": { "reward": f64::from(u8::from(trial.is_multiple_of(3))), "tests": 15 } }),
     };
     let whole = span(trial % 1000, trial % 1000 + 90);
     json!({

@@ -1,6 +1,7 @@
 //! Generated trials: of the shape and size of real ones, all different, and the same every time.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,7 +14,8 @@ const AGENTS: usize = 4;
 /// Writes a job of so many trials.
 pub fn generate(job: &Path, count: usize) -> anyhow::Result<()> {
     fs::create_dir_all(job)?;
-    let mut planned = Vec::with_capacity(count);
+    let mut plan = BufWriter::new(File::create(job.join("lock.json"))?);
+    write!(plan, r#"{{"schema_version": 3, "harbor": {{"version": "0.26.0"}}, "trials": ["#)?;
     let mut random = Random(7);
     for number in 0..count {
         let task = format!("task-{:03}", number % TASKS);
@@ -34,10 +36,10 @@ pub fn generate(job: &Path, count: usize) -> anyhow::Result<()> {
         fs::write(trial.join("verifier/reward.txt"), format!("{reward}\n"))?;
         let manifest = json!([{"source": "/logs/artifacts", "destination": "artifacts", "type": "directory", "status": "ok"}]);
         fs::write(trial.join("artifacts/manifest.json"), pretty(&manifest))?;
-        planned.push(lock);
+        write!(plan, "{}{lock:#}", if number == 0 { "\n" } else { ",\n" })?;
     }
-    let job_lock = json!({"schema_version": 3, "harbor": {"version": "0.26.0"}, "trials": planned});
-    fs::write(job.join("lock.json"), pretty(&job_lock))?;
+    plan.write_all(b"\n]}\n")?;
+    plan.flush()?;
     fs::write(job.join("config.json"), pretty(&json!({"job_name": "bench", "n_attempts": 1, "agents": []})))?;
     let done = json!({"id": format!("bench-{count}"), "n_total_trials": count, "stats": {"n_completed_trials": count},
         "finished_at": "2026-11-27T21:00:00"});

@@ -95,7 +95,10 @@ impl<'a> Container<'a> {
         let files = folder.join(if runs { "runs" } else { "scores" });
         fs::create_dir_all(files.join("dataset"))?;
         fs::write(files.join("serve.json"), serde_json::to_vec(&serve)?)?;
-        let rows: String = ids.iter().map(|id| format!("{{\"id\":\"{id}\"}}\n")).collect();
+        let mut rows = String::new();
+        for id in &ids {
+            rows += &format!("{{\"id\":\"{id}\"}}\n");
+        }
         fs::write(files.join("dataset/rows.jsonl"), rows)?;
         let name = format!("{}-{}", image.name, if runs { "runs" } else { "scores" });
         let made = Self { name, stop, commit };

@@ -24,7 +24,8 @@ pub(super) fn sample(id: &str, rules: &Rules, attempts: Vec<Judged>) -> SampleRe
     let found = ranked.len() as u64;
     ranked.truncate(usize::try_from(rules.attempts).unwrap_or(usize::MAX));
     let counts = count(rules, found, &ranked);
-    let seconds = ranked.iter().filter_map(|judged| judged.attempt.seconds).sum();
+    // A sum of nothing is -0.
+    let seconds = ranked.iter().filter_map(|judged| judged.attempt.seconds).sum::<f64>() + 0.0;
     let transcript = ranked.first().map(|judged| judged.attempt.transcript.clone()).unwrap_or_default();
     let (outcome, value) = match aggregate(rules, &counts, &ranked) {
         Some((score, value)) => (scored(rules, &counts, &ranked, score), Some(value)),

@@ -1,5 +1,3 @@
-//! Collation of made-up trials, case by case.
-
 //! Collation of trials made for the purpose, shuffled and with forgeries.
 
 mod corpus;

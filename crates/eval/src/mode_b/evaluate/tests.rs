@@ -1,3 +1,1 @@
 //! What of an evaluation is left to be done.
-
-
