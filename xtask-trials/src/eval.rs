@@ -7,6 +7,7 @@ mod mode_b;
 mod places;
 mod progress;
 mod show;
+mod taken;
 mod task;
 
 use anyhow::Context;
@@ -101,17 +102,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut evaluated = Vec::new();
     let mut status = exit::SUCCESS;
     let gaps: Vec<IsolationGap>;
-    let taken: taskwright_eval::Candidate;
+    let taken: taken::Taken;
     match task.serve.mode {
         Mode::A => {
-            let runner = mode_a::Runner::open(&task, &places)?;
-            (gaps, taken) = (runner.gaps().to_vec(), runner.take(&files)?);
+            let runner = mode_a::Runner::open(&task)?;
+            (gaps, taken) = (runner.gaps().to_vec(), runner.take(&files, &places)?);
             if arguments.dry_run {
-                return show::dry_run_a(arguments.json, &task, &taken, &splits);
+                return show::dry_run_a(arguments.json, &task, &taken.candidate, &splits);
             }
             show::gaps(&gaps);
             for (split, samples) in &splits {
-                let record = places.record(split, &taken, &runner.settings(), occasion(arguments))?;
+                let record =
+                    places.record(split, &taken.candidate, &runner.settings(), occasion(arguments))?;
                 let done = runner.evaluate(&taken, split, samples, record, &cancel)?;
                 status = worse(status, of(&done.result));
                 evaluated.push(done);
@@ -123,12 +125,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Mode::B => {
             let registry = arguments.registry_path.as_deref().map(workspace::from_here).transpose()?;
             let runner = mode_b::Runner::open(&task, &places, registry)?;
-            (gaps, taken) = (mode_b::gaps(), runner.take(&files)?);
+            (gaps, taken) = (mode_b::gaps(), runner.take(&files, &places)?);
             if !arguments.dry_run {
                 show::gaps(&gaps);
             }
             for (split, samples) in &splits {
-                let record = places.record(split, &taken, &runner.settings(split), occasion(arguments))?;
+                let record =
+                    places.record(split, &taken.candidate, &runner.settings(split), occasion(arguments))?;
                 if arguments.dry_run {
                     runner.dry_run(&taken, split, samples, &record, arguments.json)?;
                     continue;
@@ -145,9 +148,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if arguments.dry_run {
         return Ok(status);
     }
-    show::results(arguments.json, &task, &files, &taken, &gaps, &evaluated)
+    show::results(arguments.json, &task, &files, &taken.candidate, &gaps, &evaluated)
         .context("printing the results")?;
-    keep::keep(&arguments.keep, &task, &files, &taken, &evaluated)?;
+    keep::keep(&arguments.keep, &task, &files, &taken.candidate, &evaluated)?;
     if status != exit::SUCCESS && status != exit::FAILURE {
         say("the same command goes on from here: what is finished is kept");
     }

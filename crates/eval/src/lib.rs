@@ -1,9 +1,10 @@
 //! Evaluates candidates: imports their commits as untrusted data, runs them in a sandbox and scores what they print.
 //!
-//! Three parts that know of each other only what they must:
+//! Four parts that know of each other only what they must:
 //! - [`candidate`]: a commit arrives as a pack, is checked, pinned by its tree and written out as plain files.
 //! - [`sandbox`]: a command runs as a user of its own, under limits, and no process of it survives.
 //! - [`mode_a`]: samples are run on a candidate, and the scorer judges the outputs.
+//! - [`mode_b`]: the candidate is an agent, a nested `harbor run` tries it on whole tasks, and its trials are collated.
 //!
 //! What comes out of an evaluation is in [`result`]. The caller keeps budgets, access rules and the record; it also
 //! must make `taskwright sandbox -- COMMAND` call [`sandbox::command_main`], because runs go through that command.

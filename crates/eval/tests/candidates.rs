@@ -486,3 +486,27 @@ fn many_at_once() {
         }
     });
 }
+
+#[test]
+fn a_folder_is_taken_in_by_the_same_rules() {
+    let world = World::with_read_only(&["data/**"]);
+    let limits = ImportLimits::from(&Limits::default());
+    let mine = world.folder.path().join("mine");
+    copy(&world.folder.path().join("baseline"), &mine);
+    assert_eq!(&world.store.take_folder(&mine, &limits).unwrap(), world.store.baseline());
+
+    write(mine.join("main.py"), "print('mine')\n");
+    let taken = world.store.take_folder(&mine, &limits).unwrap();
+    assert_eq!(world.store.take_folder(&mine, &limits).unwrap(), taken);
+    assert_eq!(world.store.find(&taken.commit).unwrap(), Some(taken.clone()));
+    write(world.repo().join("main.py"), "print('mine')\n");
+    world.commit();
+    assert_eq!(taken.tree.as_str(), world.git(&["rev-parse", "HEAD^{tree}"]));
+    let checkout = world.store.checkout(&taken).unwrap();
+    assert_eq!(std::fs::read(checkout.path().join("main.py")).unwrap(), b"print('mine')\n");
+    assert_eq!(std::fs::read(checkout.path().join("data/train.txt")).unwrap(), b"one\r\ntwo\n");
+
+    write(mine.join("data/train.txt"), "other\n");
+    let refused = world.store.take_folder(&mine, &limits).unwrap_err();
+    assert!(matches!(refused, ImportError::Refused(Refusal::ReadOnly { .. })), "{refused}");
+}

@@ -1,11 +1,15 @@
 //! All we know of Harbor: what a task directory must look like for Harbor 0.26, and how Harbor names its content.
 //!
-//! Nothing here runs Harbor or writes a file; the crate holds types, rules and digests.
+//! Two features: `task-toml` is what building tasks needs, `runs` is what running them needs.
 //!
 //! - [`task_toml`]: the `task.toml` of schema 1.4 as types, with Harbor's own rules about values.
 //! - [`digest`]: the content digest that Harbor writes into a job's `lock.json`.
 //! - [`document`], [`result`], [`rewards`], [`exceptions`], [`job`], [`time`]: what Harbor leaves behind, every version of
 //!   it, read with bounds.
+//! - [`job_config`], [`command`], [`tools`], [`run`]: a job's configuration, the command that runs it, the programs that
+//!   takes, and the run itself, from its start to its end.
+//! - [`child`], [`watch`], [`containers`]: the process of a run, its trials as they end, and what it leaves in Docker.
+//! - [`dataset`]: the digest of a set of tasks.
 //! - [`names`]: names of task directories, tasks, steps and files that Harbor can live with.
 //! - [`version`]: the release of Harbor all this was tested against.
 //!

@@ -9,8 +9,7 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_eval::{
-    Cancel, Candidate, End, EvaluationResult, ImportLimits, IsolationGap, IsolationMode, ModeA, Options,
-    Outcome, Plan, SampleResult, Store,
+    Cancel, End, EvaluationResult, IsolationGap, IsolationMode, ModeA, Options, Outcome, Plan, SampleResult,
 };
 use xtask::output::say;
 
@@ -18,21 +17,19 @@ use super::Evaluated;
 use super::candidate::Files;
 use super::places::Places;
 use super::progress::Progress;
+use super::taken::{self, Taken};
 use super::task::Task;
 
 /// Runs candidates of mode A.
 pub struct Runner<'a> {
     task: &'a Task,
     mode: ModeA,
-    store: Store,
-    /// Held as long as the store is used.
-    _store_lock: File,
     _runtime_lock: File,
 }
 
 impl<'a> Runner<'a> {
     /// Opens the built task.
-    pub fn open(task: &'a Task, places: &Places) -> anyhow::Result<Self> {
+    pub fn open(task: &'a Task) -> anyhow::Result<Self> {
         let (runtime, runtime_lock) = Places::runtime()?;
         let sidecar = task.dir.join("environment/sidecar");
         let mode = ModeA::open(Options {
@@ -44,15 +41,7 @@ impl<'a> Runner<'a> {
             isolation: IsolationMode::BestEffort,
             path: std::env::var("PATH").ok(),
         })?;
-        let store_lock = places.hold_store()?;
-        let baseline = task.dir.join("environment/baseline");
-        let store = Store::open(
-            places.store().as_std_path(),
-            &task.serve.baseline,
-            baseline.as_std_path(),
-            mode.sandbox().clone(),
-        )?;
-        Ok(Self { task, mode, store, _store_lock: store_lock, _runtime_lock: runtime_lock })
+        Ok(Self { task, mode, _runtime_lock: runtime_lock })
     }
 
     /// The isolation that could not be given.
@@ -61,10 +50,8 @@ impl<'a> Runner<'a> {
     }
 
     /// Takes a candidate in.
-    pub fn take(&self, files: &Files) -> anyhow::Result<Candidate> {
-        self.store
-            .take_folder(files.path(), &ImportLimits::from(&self.task.serve.limits))
-            .with_context(|| format!("{} cannot be evaluated", files.source))
+    pub fn take(&self, files: &Files, places: &Places) -> anyhow::Result<Taken> {
+        taken::take(self.task, places, self.mode.sandbox(), files)
     }
 
     /// All that a score depends on besides the candidate.
@@ -85,7 +72,7 @@ impl<'a> Runner<'a> {
     /// Evaluates a candidate on samples, as far as the record does not answer already.
     pub fn evaluate(
         &self,
-        candidate: &Candidate,
+        taken: &Taken,
         split: &str,
         samples: &[String],
         record: Utf8PathBuf,
@@ -101,12 +88,11 @@ impl<'a> Runner<'a> {
             }
         }
         let missing: Vec<String> = samples.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
-        let checkout = self.store.checkout(candidate)?;
         let mut failed_to_write = None;
         let write_failure = Mutex::new(&mut failed_to_write);
         let (mut end, mut seconds) = (End::Completed, 0.0);
         if !missing.is_empty() {
-            let plan = Plan { candidate: checkout.path(), samples: &missing };
+            let plan = Plan { candidate: taken.checkout.path(), samples: &missing };
             let result = self.mode.evaluate(
                 &plan,
                 &|result| {

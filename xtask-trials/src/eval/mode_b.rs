@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_eval::{
-    Cancel, Candidate, EvaluationB, ImportLimits, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
-    PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Store, Trials,
+    Cancel, Candidate, EvaluationB, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer, PlanB, Rules,
+    SampleResult, Sandbox, SandboxOptions, Trials,
 };
 use taskwright_harbor::child::Environment;
 use xtask::output;
@@ -17,6 +17,7 @@ use super::Evaluated;
 use super::candidate::Files;
 use super::places::Places;
 use super::progress::Progress;
+use super::taken::{self, Taken};
 use super::task::Task;
 
 /// Runs candidates of mode B.
@@ -24,8 +25,7 @@ pub struct Runner<'a> {
     task: &'a Task,
     mode: ModeB,
     rules: Rules,
-    store: Store,
-    _store_lock: File,
+    sandbox: Sandbox,
     _runtime_lock: File,
 }
 
@@ -64,10 +64,6 @@ impl<'a> Runner<'a> {
             isolation: IsolationMode::BestEffort,
             path: std::env::var("PATH").ok(),
         })?;
-        let store_lock = places.hold_store()?;
-        let baseline = task.dir.join("environment/baseline");
-        let store =
-            Store::open(places.store().as_std_path(), &task.serve.baseline, baseline.as_std_path(), sandbox)?;
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::new(task.serve.clone()),
             inner_tasks: task.dir.join("environment/sidecar/inner-tasks").into(),
@@ -78,19 +74,16 @@ impl<'a> Runner<'a> {
         })?;
         let feedback = usize::try_from(task.serve.feedback.max_bytes).unwrap_or(usize::MAX);
         let rules = mode.rules(Some(feedback).filter(|_| task.serve.feedback.transcripts));
-        Ok(Self { task, mode, rules, store, _store_lock: store_lock, _runtime_lock: runtime_lock })
+        Ok(Self { task, mode, rules, sandbox, _runtime_lock: runtime_lock })
     }
 
     /// Takes a candidate in. One that cannot be installed is refused here, before anything is started.
-    pub fn take(&self, files: &Files) -> anyhow::Result<Candidate> {
-        let candidate = self
-            .store
-            .take_folder(files.path(), &ImportLimits::from(&self.task.serve.limits))
-            .with_context(|| format!("{} cannot be evaluated", files.source))?;
+    pub fn take(&self, files: &Files, places: &Places) -> anyhow::Result<Taken> {
+        let taken = taken::take(self.task, places, &self.sandbox, files)?;
         self.mode
             .check_package(files.path())
             .with_context(|| format!("{} cannot be evaluated", files.source))?;
-        Ok(candidate)
+        Ok(taken)
     }
 
     /// All that a trial depends on besides the candidate. How many there are, how many run at once and what they add up to
@@ -134,15 +127,14 @@ impl<'a> Runner<'a> {
     /// Prints what evaluating would run.
     pub fn dry_run(
         &self,
-        candidate: &Candidate,
+        taken: &Taken,
         split: &str,
         samples: &[String],
         record: &Utf8Path,
         is_json: bool,
     ) -> anyhow::Result<()> {
-        let checkout = self.store.checkout(candidate)?;
-        let name = self.job_name(candidate, split);
-        let dry = self.mode.dry_run(&self.plan(checkout.path(), samples, record, &name))?;
+        let name = self.job_name(&taken.candidate, split);
+        let dry = self.mode.dry_run(&self.plan(taken.checkout.path(), samples, record, &name))?;
         let text = if is_json {
             let words: Vec<_> =
                 dry.command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -156,17 +148,16 @@ impl<'a> Runner<'a> {
     /// Evaluates a candidate on samples, as far as the record does not answer already.
     pub fn evaluate(
         &self,
-        candidate: &Candidate,
+        taken: &Taken,
         split: &str,
         samples: &[String],
         record: Utf8PathBuf,
         cancel: &Cancel,
     ) -> anyhow::Result<Evaluated> {
-        let checkout = self.store.checkout(candidate)?;
-        let name = self.job_name(candidate, split);
+        let name = self.job_name(&taken.candidate, split);
         let progress = Progress::new(split, samples.len());
         let told = self.mode.evaluate(
-            &self.plan(checkout.path(), samples, &record, &name),
+            &self.plan(taken.checkout.path(), samples, &record, &name),
             &Told { progress: &progress, cancel },
             cancel,
         );

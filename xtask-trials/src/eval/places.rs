@@ -57,9 +57,13 @@ impl Places {
     }
 
     /// Holds the repository of candidates for ourselves until the file is closed.
-    pub fn hold_store(&self) -> anyhow::Result<File> {
+    pub fn hold_store(&self, waiting: &dyn Fn()) -> anyhow::Result<File> {
         let path = self.task.join("store.lock");
         let file = open(&path)?;
+        if file.try_lock().is_ok() {
+            return Ok(file);
+        }
+        waiting();
         file.lock().with_context(|| format!("waiting for `{path}`"))?;
         Ok(file)
     }

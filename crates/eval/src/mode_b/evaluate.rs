@@ -7,7 +7,7 @@ use taskwright_harbor::child::Environment;
 use taskwright_harbor::job::JobFolder;
 use taskwright_harbor::run::clean_up;
 
-use super::collate::{Collated, Collation, PlannedSample};
+use super::collate::{Collation, PlannedSample};
 use super::live::Live;
 use super::place::Runner;
 use super::probe::{Finding, Probe};
@@ -15,9 +15,15 @@ use super::record::{Failed, How, Record, Round, RoundEnd};
 use super::round::{self, Done};
 use super::{EvaluationB, ModeB, Observer, PlanB, Trials};
 use crate::cancel::Cancel;
-use crate::error::{EvalError, Result, failed};
-use crate::mode_a::{aggregate, error_rate};
-use crate::result::{End, ErrorClass, EvaluationResult, SampleResult};
+use crate::error::{Result, failed};
+use crate::result::{End, ErrorClass, SampleResult};
+
+mod plan;
+mod whole;
+
+pub(super) use self::plan::left;
+use self::plan::{planned, with_others};
+use self::whole::{unusable, whole};
 
 const TIME_OVER: &str = "the evaluation's time was over";
 
@@ -42,11 +48,8 @@ pub(super) fn evaluate(
         return Ok(whole(mode, collated, Vec::new(), End::Cancelled, start));
     };
     let environment = mode.place.environment(&mode.environment, &record);
-    // The record may hold trials of samples that are not asked for now: they are known, so that nobody wonders at them.
     let count = planned.len();
-    let mut known = planned;
-    let others = mode.harbor.tasks.iter().filter(|(id, _)| !plan.samples.contains(id));
-    known.extend(others.map(|(id, task)| PlannedSample::of(id, task)));
+    let planned = with_others(mode, planned);
     let seconds = mode.serve.limits.evaluation_timeout_sec;
     let mut conduct = Conduct {
         mode,
@@ -54,8 +57,8 @@ pub(super) fn evaluate(
         observer,
         cancel,
         deadline: start.checked_add(Duration::from_secs(seconds)),
-        told: (0..known.len()).map(|place| place >= count).collect(),
-        planned: known,
+        told: (0..planned.len()).map(|place| place >= count).collect(),
+        planned,
         record,
         runner,
         environment,
@@ -64,77 +67,6 @@ pub(super) fn evaluate(
     };
     let how = conduct.go()?;
     conduct.conclude(how, start)
-}
-
-/// The samples of the plan, each of which must be there once.
-fn planned(mode: &ModeB, plan: &PlanB<'_>) -> Result<Vec<PlannedSample>> {
-    let mut seen = HashSet::new();
-    plan.samples
-        .iter()
-        .map(|id| {
-            if !seen.insert(id) {
-                return Err(EvalError::new(format!("the sample `{id}` stands in the plan twice")));
-            }
-            if mode.harbor.tasks.is_empty() {
-                let directory = id.rsplit('/').next().unwrap_or(id).to_owned();
-                return Ok(PlannedSample { id: id.clone(), name: None, directory, digest: None });
-            }
-            match mode.harbor.tasks.get(id) {
-                Some(task) => Ok(PlannedSample::of(id, task)),
-                None => Err(EvalError::new(format!("the task `{}` has no sample `{id}`", mode.serve.task))),
-            }
-        })
-        .collect()
-}
-
-/// What comes of a candidate that cannot be installed: every sample counts as failed.
-fn unusable(
-    mode: &ModeB,
-    plan: &PlanB<'_>,
-    planned: &[PlannedSample],
-    fault: &str,
-    observer: &dyn Observer,
-) -> EvaluationB {
-    let start = Instant::now();
-    let mut collation = Collation::new(planned, plan.rules);
-    for place in 0..planned.len() {
-        for _ in 0..plan.rules.attempts {
-            collation.add_failed(place, ErrorClass::Candidate, fault);
-        }
-    }
-    let collated = collation.conclude();
-    collated.samples.iter().for_each(|sample| observer.sample(sample, false));
-    whole(mode, collated, Vec::new(), End::Completed, start)
-}
-
-fn whole(
-    mode: &ModeB,
-    collated: Collated,
-    jobs: Vec<std::path::PathBuf>,
-    end: End,
-    start: Instant,
-) -> EvaluationB {
-    let Collated { samples, notes } = collated;
-    let aggregate = aggregate(&mode.serve.objective, &samples);
-    let end = match end {
-        End::Cancelled => End::Cancelled,
-        _ if error_rate(&aggregate) > mode.serve.limits.error_rate_threshold => End::Failed,
-        end => end,
-    };
-    let result = EvaluationResult { end, samples, aggregate, seconds: start.elapsed().as_secs_f64() };
-    EvaluationB { result, notes, jobs, trials_run: 0, trouble: None }
-}
-
-/// How many attempts at a sample have still to be made: what is graded or the candidate's failure is done, what we
-/// failed is not.
-pub(super) fn left(expected: u64, result: &SampleResult) -> u64 {
-    let attempts = result.attempts.as_ref().map(|attempts| attempts.list.as_slice()).unwrap_or_default();
-    let is_done = |class: Option<ErrorClass>| match class {
-        None | Some(ErrorClass::Candidate | ErrorClass::Timeout | ErrorClass::Budget) => true,
-        Some(ErrorClass::Infrastructure | ErrorClass::Verifier) => false,
-    };
-    let done = attempts.iter().filter(|attempt| attempt.reward.is_some() || is_done(attempt.class)).count();
-    expected.saturating_sub(done as u64)
 }
 
 struct Conduct<'a> {

@@ -1,7 +1,7 @@
 //! A Harbor process of ours: it reads nothing, its output goes to a bounded log, and it ends when we do.
 //!
 //! It runs in a process group of its own, so that a Ctrl-C at the terminal reaches us alone and we decide; a watchdog
-//! ([`watchdog`]) ends the group when we are gone without a word.
+//! (`watchdog`) ends the group when we are gone without a word.
 
 mod log;
 mod watchdog;

@@ -1,1 +1,31 @@
 //! What of an evaluation is left to be done.
+
+use super::*;
+use crate::attempts::{Attempt, Attempts};
+use crate::result::Outcome;
+
+fn sample(attempts: &[Option<ErrorClass>]) -> SampleResult {
+    let list = attempts
+        .iter()
+        .map(|class| Attempt { class: *class, reward: class.is_none().then_some(0.0), ..Attempt::default() })
+        .collect();
+    SampleResult {
+        id: "one".to_owned(),
+        outcome: Outcome::Infrastructure { class: ErrorClass::Infrastructure, message: String::new() },
+        value: None,
+        seconds: 0.0,
+        transcript: String::new(),
+        attempts: Some(Box::new(Attempts { list, ..Attempts::default() })),
+    }
+}
+
+#[test]
+fn what_we_failed_is_left_and_what_the_candidate_failed_is_not() {
+    use ErrorClass::{Budget, Candidate, Infrastructure, Timeout, Verifier};
+    assert_eq!(left(2, &sample(&[])), 2);
+    assert_eq!(left(2, &sample(&[None])), 1);
+    assert_eq!(left(3, &sample(&[None, Some(Infrastructure), Some(Verifier)])), 2);
+    assert_eq!(left(3, &sample(&[Some(Candidate), Some(Timeout), Some(Budget)])), 0);
+    // Fewer are asked for than there are.
+    assert_eq!(left(1, &sample(&[None, None])), 0);
+}

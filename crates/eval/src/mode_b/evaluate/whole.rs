@@ -1,0 +1,48 @@
+//! An evaluation from its samples.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::mode_a::{aggregate, error_rate};
+use crate::mode_b::collate::{Collated, Collation, PlannedSample};
+use crate::mode_b::{EvaluationB, ModeB, Observer, PlanB};
+use crate::result::{End, ErrorClass, EvaluationResult};
+
+/// What comes of a candidate that cannot be installed: every sample counts as failed.
+pub(super) fn unusable(
+    mode: &ModeB,
+    plan: &PlanB<'_>,
+    planned: &[PlannedSample],
+    fault: &str,
+    observer: &dyn Observer,
+) -> EvaluationB {
+    let start = Instant::now();
+    let mut collation = Collation::new(planned, plan.rules);
+    for place in 0..planned.len() {
+        for _ in 0..plan.rules.attempts {
+            collation.add_failed(place, ErrorClass::Candidate, fault);
+        }
+    }
+    let collated = collation.conclude();
+    collated.samples.iter().for_each(|sample| observer.sample(sample, false));
+    whole(mode, collated, Vec::new(), End::Completed, start)
+}
+
+/// What samples come to: a failed evaluation, if too many of them have no value.
+pub(super) fn whole(
+    mode: &ModeB,
+    collated: Collated,
+    jobs: Vec<PathBuf>,
+    end: End,
+    start: Instant,
+) -> EvaluationB {
+    let Collated { samples, notes } = collated;
+    let aggregate = aggregate(&mode.serve.objective, &samples);
+    let end = match end {
+        End::Cancelled => End::Cancelled,
+        _ if error_rate(&aggregate) > mode.serve.limits.error_rate_threshold => End::Failed,
+        end => end,
+    };
+    let result = EvaluationResult { end, samples, aggregate, seconds: start.elapsed().as_secs_f64() };
+    EvaluationB { result, notes, jobs, trials_run: 0, trouble: None }
+}
