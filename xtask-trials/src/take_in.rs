@@ -10,7 +10,7 @@ use xtask::output::say;
 
 use crate::ledger::{LedgerArguments, told};
 use crate::table::clean;
-use crate::{import, leaderboard, provenance};
+use crate::{import, leaderboard, provenance, report};
 
 /// The most trials that are named because something is odd about them.
 const MOST_NAMED: usize = 20;
@@ -85,13 +85,25 @@ fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Prints the leaderboard of an experiment.
-pub fn leaderboard(ledger: &LedgerArguments, experiment: &str, metric: Option<&str>) -> anyhow::Result<()> {
+/// Prints the leaderboard of an experiment, and writes its report into the job's folder.
+pub fn show(
+    ledger: &LedgerArguments,
+    job: &Job,
+    experiment: &str,
+    metric: Option<&str>,
+) -> anyhow::Result<()> {
     let directory = ledger.directory()?;
-    let mut words = vec!["leaderboard", "--ledger", directory.as_str(), "--experiment", experiment];
+    let mut words = vec!["--ledger", directory.as_str(), "--experiment", experiment];
     words.extend(metric.into_iter().flat_map(|metric| ["--metric", metric]));
-    let command = leaderboard::Arguments::augment_args(clap::Command::new("leaderboard"));
-    let arguments = leaderboard::Arguments::from_arg_matches(&command.try_get_matches_from(words)?)?;
-    leaderboard::run(&arguments)?;
+    leaderboard::run(&arguments(&words)?)?;
+    let page = job.dir.join("report.html");
+    words.extend(["--output", page.as_str()]);
+    report::run(&arguments(&words)?)?;
     Ok(())
+}
+
+/// Arguments of another command, from its words.
+fn arguments<A: Args + FromArgMatches>(words: &[&str]) -> Result<A, clap::Error> {
+    let command = A::augment_args(clap::Command::new("arguments").no_binary_name(true));
+    A::from_arg_matches(&command.try_get_matches_from(words)?)
 }
