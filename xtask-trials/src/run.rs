@@ -282,7 +282,7 @@ fn conclude(
         output::print(&show::line(&progress))?;
         if progress.ended > 0 {
             let metric = job.record().and_then(|record| record.reward_key);
-            take_in::show(&arguments.ledger, &job, &progress.experiment, metric.as_deref())?;
+            take_in::show(&arguments.ledger, job, &progress.experiment, metric.as_deref())?;
         }
         if !complete && matches!(ran, Ok(Ending::Done)) {
             say(&format!(
