@@ -69,12 +69,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments: Arguments = match exit::parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
-        }
+        Err(status) => return status,
     };
     let result = match arguments.command {
         Command::Eval(arguments) => eval::run(&arguments),

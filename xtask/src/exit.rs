@@ -42,6 +42,17 @@ pub fn of(error: &BuildError) -> Status {
     }
 }
 
+/// The arguments that the process was called with. Help and mistakes are printed, and the status to end with is returned.
+///
+/// # Errors
+/// The status to end with: 0 for help, 2 for a mistake.
+pub fn parse<A: clap::Parser>() -> Result<A, ExitCode> {
+    A::try_parse().map_err(|error| {
+        let _ = error.print();
+        if error.use_stderr() { USAGE.into() } else { ExitCode::SUCCESS }
+    })
+}
+
 /// The exit status of a command's result; an error is printed.
 pub fn code(result: anyhow::Result<Status>) -> ExitCode {
     let error = match result {

@@ -88,13 +88,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let [small, large] = sections.as_mut_slice() {
         large.rows.push(linear(&small.rows[0], &large.rows[0])?);
     }
-    output::print(&if arguments.json {
-        table::json(&sections)?
-    } else if arguments.markdown {
-        table::markdown(&sections)
-    } else {
-        table::human(&sections)
-    })?;
+    table::print(&sections, arguments.json, arguments.markdown)?;
     Ok(exit::SUCCESS)
 }
 

@@ -14,7 +14,7 @@ use xtask::bench::folder::Folder;
 use xtask::bench::rows::{Aim, Row, Sample, Section, Unit};
 use xtask::bench::{quiet, table};
 use xtask::exit::{self, Status};
-use xtask::output::{self, say};
+use xtask::output::say;
 use xtask::{interrupt, workspace};
 
 use container::{Container, Image, SAMPLES};
@@ -63,13 +63,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         return Ok(exit::INTERRUPTED);
     }
     let sections = measured?;
-    output::print(&if arguments.json {
-        table::json(&sections)?
-    } else if arguments.markdown {
-        table::markdown(&sections)
-    } else {
-        table::human(&sections)
-    })?;
+    table::print(&sections, arguments.json, arguments.markdown)?;
     Ok(exit::SUCCESS)
 }
 

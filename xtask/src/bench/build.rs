@@ -12,7 +12,7 @@ use super::generate::Shape;
 use super::rows::Section;
 use super::{clone, cold, dataset, large, process, repository, table, vero, warm};
 use crate::exit::{self, Status};
-use crate::output::{self, say};
+use crate::output::say;
 use crate::{interrupt, workspace};
 
 /// Where a fresh folder costs what memory costs, and not what the disk has lived through.
@@ -91,13 +91,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         return Ok(exit::INTERRUPTED);
     }
     let sections = sections?;
-    output::print(&if arguments.json {
-        table::json(&sections)?
-    } else if arguments.markdown {
-        table::markdown(&sections)
-    } else {
-        table::human(&sections)
-    })?;
+    table::print(&sections, arguments.json, arguments.markdown)?;
     Ok(exit::SUCCESS)
 }
 

@@ -3,14 +3,27 @@
 use serde::Serialize;
 
 use super::rows::{Aim, Row, Section, Unit};
+use crate::output;
 
 const COLUMNS: [&str; 10] =
     ["measured", "median", "min", "runs", "beside it", "its median", "ratio", "aim", "met", "busy"];
 /// The columns of words, which begin at the left; numbers end at the right.
 const WORDS: [usize; 4] = [0, 4, 7, 8];
 
+/// Prints the tables: as JSON, as Markdown, or for a terminal.
+pub fn print(sections: &[Section], is_json: bool, is_markdown: bool) -> anyhow::Result<()> {
+    output::print(&if is_json {
+        json(sections)?
+    } else if is_markdown {
+        markdown(sections)
+    } else {
+        human(sections)
+    })?;
+    Ok(())
+}
+
 /// Tables for a terminal.
-pub fn human(sections: &[Section]) -> String {
+fn human(sections: &[Section]) -> String {
     let mut text = String::new();
     for section in sections {
         let mut lines = vec![COLUMNS.map(str::to_owned)];
@@ -36,7 +49,7 @@ pub fn human(sections: &[Section]) -> String {
 }
 
 /// Tables for a page.
-pub fn markdown(sections: &[Section]) -> String {
+fn markdown(sections: &[Section]) -> String {
     let mut text = String::new();
     for section in sections {
         let rule = (0..COLUMNS.len()).map(|column| if WORDS.contains(&column) { "---" } else { "---:" });
@@ -60,7 +73,7 @@ struct Object<'a> {
 }
 
 /// A JSON list; a row that nothing stands beside has neither limit nor ratio.
-pub fn json(sections: &[Section]) -> serde_json::Result<String> {
+fn json(sections: &[Section]) -> serde_json::Result<String> {
     let rows = sections.iter().flat_map(|section| &section.rows);
     let objects: Vec<_> = rows
         .map(|row| Object {
