@@ -145,17 +145,20 @@ impl Child {
         }
     }
 
-    /// How the process ended; none while it runs. To be asked often: the log is kept short on the way.
+    /// How the process ended; none while it runs. To be asked often: the log is kept small on the way.
     pub fn poll(&mut self) -> Result<Option<ExitStatus>, ChildError> {
-        if self.ended.is_none() {
-            self.ended = self.process.try_wait().map_err(failed("waiting for Harbor"))?;
-            if self.ended.is_some() {
-                // What it left behind in its group has nobody to report to.
-                let _ = kill_process_group(self.group, Signal::KILL);
-                self.watchdog.dismiss();
-            }
+        if self.ended.is_some() {
+            return Ok(self.ended);
         }
-        self.log.shorten().map_err(failed("shortening Harbor's log"))?;
+        self.ended = self.process.try_wait().map_err(failed("waiting for Harbor"))?;
+        if self.ended.is_none() {
+            self.log.relieve().map_err(failed("keeping Harbor's log small"))?;
+        } else {
+            // What it left behind in its group has nobody to report to.
+            let _ = kill_process_group(self.group, Signal::KILL);
+            self.watchdog.dismiss();
+            self.log.close().map_err(failed("shortening Harbor's log"))?;
+        }
         Ok(self.ended)
     }
 

@@ -43,18 +43,19 @@ fn it_reads_nothing_and_writes_a_log() {
 }
 
 #[test]
-fn megabytes_of_output_fill_nothing() {
+fn megabytes_of_output_fill_nothing_and_lose_no_end() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = start(folder.path(), "head -c 50000000 /dev/zero | tr '\\0' x; echo; echo the end");
-    let mut largest = 0;
-    wait_for("the end", || {
-        let ended = child.poll().unwrap().is_some();
-        largest = largest.max(std::fs::metadata(folder.path().join("log")).unwrap().len());
-        ended
-    });
-    child.poll().unwrap();
-    assert!(std::fs::metadata(folder.path().join("log")).unwrap().len() <= 8 << 20);
-    assert!(tail(&folder.path().join("log"), 50).ends_with("the end"));
+    let log = folder.path().join("log");
+    // Lines at every moment, so that one that is printed while the log is made smaller is there too.
+    let script = "head -c 50000000 /dev/zero | tr '\\0' x; echo; i=0; \
+                  while [ $i -lt 2000 ]; do i=$((i+1)); echo \"line $i\"; done; echo the end";
+    let mut child = start(folder.path(), script);
+    wait_for("the end", || child.poll().unwrap().is_some());
+    assert!(std::fs::metadata(&log).unwrap().len() < 2 << 20);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let (_, lines) = text.rsplit_once("x\n").unwrap();
+    assert!(lines.lines().eq((1..=2000).map(|line| format!("line {line}")).chain(["the end".to_owned()])));
+    assert_eq!(tail(&log, 50).lines().last(), Some("the end"));
 }
 
 #[test]
