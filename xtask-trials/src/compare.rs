@@ -20,7 +20,7 @@ use crate::table::{Table, clean, number};
                         cargo xtask compare 0f3a5b77 91c2de40 --experiment smoke --json"
 )]
 pub struct Arguments {
-    /// An agent's label, the beginning of its digest, an experiment with a single agent, or EXPERIMENT:AGENT.
+    /// An agent's label, six digits of its digest or more, an experiment with a single agent, or EXPERIMENT:AGENT.
     a: String,
     /// The other.
     b: String,

@@ -40,7 +40,7 @@ pub struct Arguments {
     paths: Vec<Utf8PathBuf>,
     #[command(flatten)]
     ledger: LedgerArguments,
-    /// The experiment that the trials belong to.
+    /// The experiment that the trials belong to [default: the one that `cargo xtask run` ran the job for].
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
     /// Put trials in the place of those with the same identifier and other content, and keep their evidence as is asked
@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Leave the files where they are, and keep their digests only.
     #[arg(long)]
     reference: bool,
-    /// The key of the reward that counts [default: `reward`, `pass`, or the only one].
+    /// The key of the reward that counts [default: the job's experiment's, else `reward`, `pass`, or the only one].
     #[arg(long, value_name = "KEY")]
     reward_key: Option<String>,
     /// Print what became of each trial as JSON; with --watch a line each time something has changed.
@@ -72,6 +72,12 @@ struct Answer<'a> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let stop = interrupt::flag()?;
+    if let ([path, ..], false) = (&arguments.paths[..], arguments.paths.iter().any(|path| path.exists())) {
+        return Err(BuildError::new(format!("there is no `{path}`"))
+            .hint("name the folder of a job, or one that holds folders of jobs")
+            .usage()
+            .into());
+    }
     let mut ledger = Ledger::open(arguments.ledger.directory()?).map_err(told)?;
     let mut told_before = BTreeSet::new();
     loop {
@@ -110,6 +116,7 @@ fn once(
         reference: arguments.reference,
         reward_key: arguments.reward_key.clone(),
         provenance: provenance::by_digest()?,
+        job: Some(&provenance::describe),
         stop: Some(stop),
         waiting: Some(&|| output::say("another command changes this ledger: waiting until it has finished")),
     };

@@ -39,5 +39,6 @@ pub fn told(error: LedgerError) -> anyhow::Error {
     if error.is_interrupt() {
         return BuildError::interrupted().into();
     }
-    BuildError::new(error.to_string()).hint(error.hint_text().unwrap_or_default()).into()
+    let told = BuildError::new(error.to_string()).hint(error.hint_text().unwrap_or_default());
+    if error.is_usage() { told.usage().into() } else { told.into() }
 }

@@ -1,10 +1,13 @@
 //! What the tasks of trials were built from, by the lock beside the specs.
 
 use std::collections::HashMap;
+use std::path::Path;
 
+use camino::Utf8Path;
 use taskwright_build::lock::{Lock, LockEntry};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_ledger::Trial;
+use taskwright_ledger::import::JobDescription;
 use taskwright_ledger::record::Provenance;
 use xtask::workspace;
 
@@ -17,6 +20,17 @@ pub fn by_digest() -> anyhow::Result<HashMap<String, Provenance>> {
     let lock = Lock::read(&workspace.lock_file())?.unwrap_or_default();
     known.extend(lock.tasks.into_iter().map(|(spec, entry)| of_entry(spec, entry)));
     Ok(known)
+}
+
+/// What the job in a folder says of itself, if one of our experiments made it.
+pub fn describe(folder: &Path) -> JobDescription {
+    let Some(job) = Utf8Path::from_path(folder).and_then(Job::at) else { return JobDescription::default() };
+    let Some(record) = job.record() else { return JobDescription::default() };
+    JobDescription {
+        provenance: of_job(&job),
+        experiment: Some(record.experiment),
+        reward_key: record.reward_key,
+    }
 }
 
 /// What the tasks of a job were built from: what its own record says, for by now the lock may say something else.

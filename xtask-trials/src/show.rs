@@ -1,6 +1,6 @@
 //! `cargo xtask show`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Read, Write};
 
 use serde::Serialize;
 use taskwright_ledger::Trial;
@@ -23,7 +23,7 @@ pub struct Arguments {
     trial: String,
     #[command(flatten)]
     ledger: LedgerArguments,
-    /// Print this file of its evidence, as it was kept.
+    /// Print this file of its evidence: as it was kept, or on a terminal without what would steer that.
     #[arg(long, value_name = "PATH", conflicts_with = "json")]
     evidence: Option<String>,
     /// Print JSON.
@@ -47,8 +47,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let trial = ledger.find(&arguments.trial).map_err(told)?;
     if let Some(path) = &arguments.evidence {
         let mut content = ledger.evidence(&trial, path).map_err(told)?;
-        io::copy(&mut content, &mut io::stdout().lock())?;
-        io::stdout().flush()?;
+        let mut out = io::stdout().lock();
+        if out.is_terminal() {
+            copy_harmless(&mut content, &mut out)?;
+        } else {
+            io::copy(&mut content, &mut out)?;
+        }
+        out.flush()?;
         return Ok(exit::SUCCESS);
     }
     let agents = ledger.agents().map_err(told)?;
@@ -65,6 +70,26 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         text(&answer)
     })?;
     Ok(exit::SUCCESS)
+}
+
+/// Copies text for a terminal: an agent may have written signs into it that a terminal obeys.
+fn copy_harmless(content: &mut impl Read, out: &mut impl Write) -> io::Result<()> {
+    const PART: u64 = 64 << 10;
+    let mut bytes = Vec::new();
+    while content.by_ref().take(PART).read_to_end(&mut bytes)? > 0 {
+        // A letter may begin in one part and end in the next.
+        let whole = match str::from_utf8(&bytes) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => bytes.len(),
+        };
+        for word in String::from_utf8_lossy(&bytes[..whole]).split_inclusive(['\n', '\t']) {
+            let ends = ["\r\n", "\n", "\t"];
+            let text = ends.iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+            write!(out, "{}{}", clean(text), &word[text.len()..])?;
+        }
+        bytes.drain(..whole);
+    }
+    out.write_all(String::from_utf8_lossy(&bytes).as_bytes())
 }
 
 /// Lines of a label and what it labels.
@@ -187,4 +212,25 @@ fn step_line(step: &Step) -> String {
     let raised =
         step.exception.as_ref().map_or_else(String::new, |raised| format!("; {}", exception(raised)));
     format!("{}: {}{raised}", step.name, rewards(&step.rewards))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(content: &[u8]) -> String {
+        let mut out = Vec::new();
+        copy_harmless(&mut &*content, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_terminal_gets_text_that_it_does_not_obey() {
+        assert_eq!(shown(b"a\tb\r\nc\n"), "a\tb\r\nc\n");
+        assert_eq!(shown(b"\x1b]0;title\x07 x\ry \xff"), "\\u{1b}]0;title\\u{7} x\\ry \u{fffd}");
+        // However long it is, and wherever a part of it ends.
+        let long = "€\n".repeat(50_000);
+        assert_eq!(shown(long.as_bytes()), long);
+        assert_eq!(shown("x".repeat(200_000).as_bytes()).len(), 200_000);
+    }
 }

@@ -24,12 +24,9 @@ pub struct TakenIn {
 
 /// Takes in what is there of a job.
 pub fn take_in(ledger: &LedgerArguments, job: &Job) -> anyhow::Result<TakenIn> {
-    let record = job.record();
     let options = Options {
-        experiment: record.as_ref().map(|record| record.experiment.clone()),
         source: Source::Run,
-        reward_key: record.as_ref().and_then(|record| record.reward_key.clone()),
-        provenance: provenance::of_job(job),
+        job: Some(&provenance::describe),
         waiting: Some(&|| say("waiting: another process changes the ledger")),
         ..Options::default()
     };

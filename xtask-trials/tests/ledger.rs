@@ -157,12 +157,29 @@ fn the_exit_status_says_what_was_refused_missing_or_contradicted() {
         "{said}"
     );
     assert_eq!(place.run(&["import"]).0, 2);
-    assert_eq!(place.run(&["show", "nobody"]).0, 1);
+    assert_eq!(place.run(&["show", "nobody"]).0, 2);
+    assert_eq!(place.run(&["import", "nowhere"]).0, 2);
     fs::remove_file(fs::read_dir(place.path("ledger/evidence")).unwrap().next().unwrap().unwrap().path())
         .unwrap();
     let (status, _, said) = place.run(&["verify"]);
     assert_eq!(status, 1);
     assert!(said.contains("is gone"), "{said}");
+}
+
+#[test]
+fn a_job_of_an_experiment_brings_its_name_along() {
+    let place = Place::new();
+    place.job(&["a"]);
+    place.trial("a", "1.0");
+    place.ended();
+    let record = r#"{"version": 1, "experiment": "smoke", "manifest": "experiments/smoke.toml", "reward_key": null,
+        "planned": 1, "tasks": []}"#;
+    fs::write(place.path("jobs/one/experiment.json"), record).unwrap();
+    let (status, _, said) = place.run(&["import", "jobs"]);
+    assert_eq!(status, 0, "{said}");
+    let (_, answer, said) = place.run(&["leaderboard", "--experiment", "smoke", "--json"]);
+    let board: Value = serde_json::from_str(&answer).expect(&said);
+    assert_eq!(board["rows"].as_array().map(Vec::len), Some(1), "{answer}");
 }
 
 #[test]

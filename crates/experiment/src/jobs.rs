@@ -18,6 +18,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use taskwright_build::lock::LockEntry;
 use taskwright_build::workspace::replace;
+use taskwright_harbor::job::JobFolder;
 
 use crate::error::{ExperimentError, Result, failed};
 
@@ -92,6 +93,11 @@ impl Job {
         Self { name: name.to_owned(), dir: root.join(FOLDER).join(name) }
     }
 
+    /// The job in a folder, wherever that is.
+    pub fn at(dir: &Utf8Path) -> Option<Self> {
+        Some(Self { name: dir.file_name()?.to_owned(), dir: dir.to_owned() })
+    }
+
     /// Whether it was begun.
     pub fn exists(&self) -> bool {
         self.dir.join(CONFIG).exists()
@@ -119,12 +125,13 @@ impl Job {
 
     /// Which experiment it is; none if it is not one of ours.
     pub fn record(&self) -> Option<Record> {
-        let record: Record = serde_json::from_slice(&fs::read(self.dir.join(RECORD)).ok()?).ok()?;
+        let bytes = JobFolder::open(&self.dir).ok()?.other(RECORD).ok()??;
+        let record: Record = serde_json::from_slice(&bytes).ok()?;
         (record.version == VERSION).then_some(record)
     }
 
     /// Keeps other processes from running it, until this is dropped; none if another one runs it already.
-    pub fn acquire(&self) -> Result<Option<File>> {
+    pub fn acquire(&self) -> Result<Option<Held>> {
         let path = self.dir.join(LOCK);
         let mut file = OpenOptions::new()
             .read(true)
@@ -138,7 +145,7 @@ impl Job {
                 // Only words for whoever asks.
                 let _ = file.set_len(0);
                 let _ = write!(file, "{}", std::process::id());
-                Ok(Some(file))
+                Ok(Some(Held(file)))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(ExperimentError::io("locking", &path, &error)),
@@ -152,6 +159,25 @@ impl Job {
             Err(TryLockError::WouldBlock) => fs::read_to_string(self.dir.join(LOCK)).ok(),
             _ => None,
         }
+    }
+}
+
+/// What keeps other processes from running a job, until it is dropped.
+#[derive(Debug)]
+pub struct Held(File);
+
+impl std::ops::Deref for Held {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing it is not enough: a process that is just being started has it open until it executes its program.
+        let _ = self.0.unlock();
     }
 }
 

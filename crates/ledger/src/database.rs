@@ -8,13 +8,14 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{LedgerError, Result};
 use crate::schema;
+use crate::store;
 
 /// How long to wait for another process that writes: transactions are short, imports take turns by a lock of theirs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How much memory the pages of a database that is written to may take, in negative kilobytes: digests come in no order,
 /// and a batch of them should not have to be written out and read in again.
-const CACHE: i32 = -(32 << 10);
+const CACHE: i32 = -(8 << 10);
 
 /// A ledger: a folder with a database and the evidence beside it.
 #[derive(Debug)]
@@ -34,12 +35,23 @@ impl Ledger {
     /// Opens the ledger in a folder, which is made if it is not there, and brings it to the current schema.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref();
+        for folder in [directory, &directory.join("evidence")] {
+            if folder.exists() && !folder.is_dir() {
+                return Err(LedgerError::new(format!(
+                    "`{}` is in the way: it is no folder",
+                    folder.display()
+                ))
+                .hint("move it away, or name another place with `--ledger DIR`"));
+            }
+        }
         fs::create_dir_all(directory.join("evidence"))
             .map_err(|error| LedgerError::io("creating the ledger", directory, &error))?;
         let path = directory.join(DATABASE);
         let mut connection =
             connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-        schema::version(&connection, &path)?;
+        if schema::version(&connection, &path)? == 0 {
+            refuse_lost(directory)?;
+        }
         let failed = |error: rusqlite::Error| LedgerError::database(&path, &error);
         connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
         connection.pragma_update(None, "cache_size", CACHE).map_err(failed)?;
@@ -109,10 +121,28 @@ impl Ledger {
     }
 }
 
+/// Refuses to begin anew where evidence lies: whatever became of the database, it spoke of that evidence, and a new one would
+/// take it for the remains of an import that was killed.
+fn refuse_lost(directory: &Path) -> Result<()> {
+    let packs = store::packs(directory)?;
+    if packs.iter().all(|(_, size)| *size == 0) {
+        return Ok(());
+    }
+    Err(LedgerError::new(format!(
+        "`{}` is empty, and evidence lies beside it: the records are lost",
+        directory.join(DATABASE).display()
+    ))
+    .hint("restore it from a copy; or move `evidence` away and import the jobs again"))
+}
+
 /// The name of the database in a ledger's folder.
 pub const DATABASE: &str = "ledger.sqlite";
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    if path.is_dir() {
+        return Err(LedgerError::new(format!("`{}` is a folder, not a database", path.display()))
+            .hint("name the folder of a ledger with `--ledger DIR`"));
+    }
     let set_up = || {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(PATIENCE)?;

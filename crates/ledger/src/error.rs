@@ -11,7 +11,14 @@ use rusqlite::ErrorCode;
 pub struct LedgerError {
     message: String,
     hint: Option<String>,
-    interrupted: bool,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Wrong,
+    Interrupted,
+    Usage,
 }
 
 /// A result whose error is a [`LedgerError`].
@@ -20,12 +27,12 @@ pub type Result<T> = std::result::Result<T, LedgerError>;
 impl LedgerError {
     /// An error with what happened.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, interrupted: false }
+        Self { message: message.into(), hint: None, kind: Kind::Wrong }
     }
 
     /// The error of a command that was asked to stop.
     pub fn interrupted() -> Self {
-        Self { interrupted: true, ..Self::new("interrupted") }
+        Self { kind: Kind::Interrupted, ..Self::new("interrupted") }
     }
 
     /// Adds what to do about it.
@@ -35,6 +42,17 @@ impl LedgerError {
         self
     }
 
+    /// Says that something was asked for that there is not: the ledger is as it should be.
+    #[must_use]
+    pub fn usage(self) -> Self {
+        Self { kind: Kind::Usage, ..self }
+    }
+
+    /// Whether something was asked for that there is not.
+    pub fn is_usage(&self) -> bool {
+        self.kind == Kind::Usage
+    }
+
     /// What to do about it, if there is something to say.
     pub fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -42,7 +60,7 @@ impl LedgerError {
 
     /// Whether the command was asked to stop.
     pub fn is_interrupt(&self) -> bool {
-        self.interrupted
+        self.kind == Kind::Interrupted
     }
 
     /// An error of the operating system while doing something to a path.
@@ -60,18 +78,21 @@ impl LedgerError {
         let path = path.as_ref().display();
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::new(format!("the database `{path}` is damaged: {error}")).hint(
-                    "`cargo xtask verify` says what is affected; the evidence beside it is not, and importing the jobs \
-                     again into another `--ledger DIR` makes a new database",
-                )
+                Self::new(format!("the database `{path}` is damaged: {error}")).hint(DAMAGED)
             }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                Self::new(format!("the database `{path}` is in use by another process, which did not finish in time"))
-                    .hint("wait until it has finished, and try again")
-            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::new(format!(
+                "the database `{path}` is in use by another process, which did not finish in time"
+            ))
+            .hint("wait until it has finished, and try again"),
             Some(ErrorCode::DiskFull) => Self::new(format!("writing `{path}`: no space left")).hint(FULL),
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Self::new(format!("the database `{path}` cannot be opened for writing: {error}")).hint(READ_ONLY)
+                Self::new(format!("the database `{path}` cannot be opened for writing: {error}"))
+                    .hint(READ_ONLY)
+            }
+            // A table or a column that is not there.
+            Some(ErrorCode::Unknown) => {
+                Self::new(format!("the database `{path}` is not as Taskwright made it: {error}"))
+                    .hint(DAMAGED)
             }
             _ => Self::new(format!("the database `{path}`: {error}")),
         }
@@ -80,4 +101,6 @@ impl LedgerError {
 
 const FULL: &str =
     "free some space and try again: what was imported so far is whole, `cargo xtask gc` removes the rest";
+const DAMAGED: &str = "restore it from a copy, or import the jobs again into another `--ledger DIR`: \
+                       `cargo xtask verify` says what is affected; the evidence beside it is not";
 const READ_ONLY: &str = "change its permissions or its owner, or name another place with `--ledger DIR`";

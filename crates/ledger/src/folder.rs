@@ -3,11 +3,13 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 
 /// A folder that was opened, so that what is read in it lies in it, whatever happens to its name meanwhile.
 #[derive(Debug)]
@@ -44,7 +46,11 @@ impl Folder {
     /// What is in it, by name.
     pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for entry in Dir::read_from(&self.0)? {
+        let mut buffer = [const { MaybeUninit::uninit() }; 8192];
+        // What was listed before is listed again.
+        rustix::fs::seek(&self.0, SeekFrom::Start(0))?;
+        let mut listing = RawDir::new(&self.0, &mut buffer);
+        while let Some(entry) = listing.next() {
             let entry = entry?;
             let name = entry.file_name();
             if name == c"." || name == c".." {
@@ -96,6 +102,24 @@ impl Entry {
     pub fn name(&self) -> &OsStr {
         OsStr::from_bytes(self.name.to_bytes())
     }
+}
+
+/// Reads a file to its end, but no more than `most` bytes. With its size known no byte is moved twice and the end is
+/// seen without asking again.
+pub(crate) fn read(file: &File, size: u64, most: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    let limit = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (size, most) = (limit(size.min(most)), limit(most));
+    into.reserve_exact(size + 1);
+    while into.len() < most {
+        into.reserve(1);
+        let asked = into.capacity() - into.len();
+        let read = rustix::io::read(file, spare_capacity(into))?;
+        if read == 0 || read < asked && into.len() >= size {
+            break;
+        }
+    }
+    into.truncate(most);
+    Ok(())
 }
 
 /// Opens a file by a path in a folder, no part of which may be a link.

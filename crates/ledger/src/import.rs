@@ -8,6 +8,7 @@ mod apply;
 mod evidence;
 mod find;
 mod plan;
+mod planned;
 mod read;
 mod stamp;
 
@@ -25,6 +26,7 @@ use crate::database::Ledger;
 use crate::error::{LedgerError, Result};
 use crate::record::{Provenance, Source};
 use crate::store::Fresh;
+use find::Job;
 
 /// How many trials are read at a time.
 const PORTION: usize = if cfg!(test) { 16 } else { 256 };
@@ -47,10 +49,23 @@ pub struct Options<'a> {
     pub reward_key: Option<String>,
     /// What tasks were built from, by their content digest.
     pub provenance: HashMap<String, Provenance>,
+    /// What is known of the job in a folder besides; it fills in what is not said here.
+    pub job: Option<&'a (dyn Fn(&Path) -> JobDescription + Sync)>,
     /// Set when the import shall stop: it then keeps what is whole.
     pub stop: Option<&'a AtomicBool>,
     /// Called once if another process changes the ledger, before waiting for it.
     pub waiting: Option<&'a (dyn Fn() + Sync)>,
+}
+
+/// What is known of a job that Harbor's files do not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobDescription {
+    /// The experiment that it is of.
+    pub experiment: Option<String>,
+    /// The key of the reward that counts in it.
+    pub reward_key: Option<String>,
+    /// What its tasks were built from, by their content digest.
+    pub provenance: HashMap<String, Provenance>,
 }
 
 /// What became of a trial.
@@ -274,7 +289,10 @@ impl Reader<'_> {
         for worker in self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             packs.extend(worker.seal()?);
         }
-        self.send(Message::Commit(packs))
+        self.send(Message::Commit(packs))?;
+        // The writer has ended the batch before this one: it has taken what was sent after it.
+        self.fresh.begin_batch();
+        Ok(())
     }
 
     fn send(&self, message: Message) -> Result<()> {
@@ -284,6 +302,21 @@ impl Reader<'_> {
 }
 
 impl Options<'_> {
+    fn experiment(&self, job: Option<&Job>) -> Option<String> {
+        self.experiment.clone().or_else(|| job.and_then(|job| job.description.experiment.clone()))
+    }
+
+    fn reward_key<'a>(&'a self, job: Option<&'a Job>) -> Option<&'a str> {
+        self.reward_key.as_deref().or_else(|| job.and_then(|job| job.description.reward_key.as_deref()))
+    }
+
+    /// What a task was built from. What the job says of itself is what was so when it ran.
+    fn provenance(&self, job: Option<&Job>, task_digest: Option<&str>) -> Option<Provenance> {
+        let digest = task_digest?;
+        let of_job = job.and_then(|job| job.description.provenance.get(digest));
+        of_job.or_else(|| self.provenance.get(digest)).cloned()
+    }
+
     fn check_stop(&self) -> Result<()> {
         match self.stop {
             Some(stop) if stop.load(Ordering::Relaxed) => Err(LedgerError::interrupted()),

@@ -21,6 +21,7 @@ impl TaskPatterns {
             let failed = |error: globset::Error| {
                 LedgerError::new(format!("`{}` is no pattern of task names: {}", pattern.escape_debug(), error.kind()))
                     .hint("write a name, in which `*` stands for any text; `\\` before a sign means the sign itself")
+                    .usage()
             };
             set.add(GlobBuilder::new(pattern).literal_separator(false).build().map_err(failed)?);
         }

@@ -123,9 +123,8 @@ impl Ledger {
                 "no trial has the identifier or the name `{}`",
                 word.escape_debug()
             ))
-            .hint(format!(
-                "`cargo xtask trials` lists them; {SHORTEST} letters of an identifier are enough"
-            ))),
+            .hint(format!("`cargo xtask trials` lists them; {SHORTEST} letters of an identifier are enough"))
+            .usage()),
             1 => {
                 let (number, mut trial) = found.remove(0);
                 Children::new(&self.connection)
@@ -136,7 +135,8 @@ impl Ledger {
             _ => {
                 let ids: Vec<&str> = found.iter().map(|(_, trial)| trial.id.as_str()).take(8).collect();
                 Err(LedgerError::new(format!("{} trials go by `{}`", found.len(), word.escape_debug()))
-                    .hint(format!("say which by its identifier: {}", ids.join(", "))))
+                    .hint(format!("say which by its identifier: {}", ids.join(", ")))
+                    .usage())
             }
         }
     }

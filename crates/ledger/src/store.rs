@@ -62,14 +62,23 @@ pub(crate) struct Taken {
     pub place: Option<Place>,
 }
 
-/// The digests that this process has put into packs and the database may not know yet.
+/// The digests that this process has put into packs and the database may not know yet: those of this batch, and those of
+/// the one before, which may still be on its way.
 #[derive(Debug, Default)]
-pub(crate) struct Fresh(Mutex<HashSet<Sha>>);
+pub(crate) struct Fresh(Mutex<[HashSet<Sha>; 2]>);
 
 impl Fresh {
     /// Claims a digest; false if it was claimed before.
     fn claim(&self, digest: Sha) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(digest)
+        let [current, previous] = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !previous.contains(&digest) && current.insert(digest)
+    }
+
+    /// Begins a batch: what was claimed before the last one is in the database now.
+    pub fn begin_batch(&self) {
+        let [current, previous] = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(current, previous);
+        current.clear();
     }
 }
 
@@ -396,12 +405,17 @@ impl Read for Checked {
     }
 }
 
-/// The packs in a store's folder, by name, with their sizes.
+/// The packs in a store's folder, by name, with their sizes; none if there is no such folder.
 pub(crate) fn packs(ledger: &Path) -> Result<Vec<(String, u64)>> {
     let folder = ledger.join("evidence");
     let failed = |error: io::Error| LedgerError::io("reading", &folder, &error);
     let mut packs = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(failed)? {
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(packs),
+        Err(error) => return Err(failed(error)),
+    };
+    for entry in entries {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if Path::new(&name).extension().is_some_and(|extension| extension == "pack") {

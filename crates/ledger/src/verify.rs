@@ -15,8 +15,8 @@ use crate::database::Ledger;
 use crate::difference::differences;
 use crate::error::{LedgerError, Result};
 use crate::from_harbor;
-use crate::query::hex;
-use crate::record::{Evidence, Filter, Kept, Status, Trial};
+use crate::query::{self, hex};
+use crate::record::{Evidence, Kept, Status, Trial};
 use crate::store::{self, Place};
 
 /// What a check came to.
@@ -49,17 +49,13 @@ impl Ledger {
         }
         let broken = self.contents(stop, &mut verified, &mut problem)?;
         let mut trials = Vec::new();
-        // Page by page damaged: what can be read is checked, the rest is said.
-        let read = self.visit(&Filter::default(), |trial| {
-            trials.push(trial.id);
-            Ok(())
-        });
-        if let Err(error) = read {
-            problem(&mut verified, format!("the records cannot all be read: {error}"));
+        // What can be read of a damaged database is checked, the rest is said.
+        if let Err(error) = self.numbers(&mut trials) {
+            problem(&mut verified, format!("the records cannot all be read: {}", self.failed(&error)));
         }
-        for id in trials {
+        for (number, id) in trials {
             check_stop(stop)?;
-            match self.find(&id) {
+            match query::one(&self.connection, number).map_err(|error| self.failed(&error)) {
                 Ok(trial) => {
                     verified.trials += 1;
                     for what in self.trial_problems(&trial, &broken, &mut verified) {
@@ -179,6 +175,15 @@ impl Ledger {
             })
         })?;
         Ok((packs, rows.collect::<rusqlite::Result<_>>()?))
+    }
+
+    /// The number and the identifier of each trial; of a damaged database as many as can be read before the error.
+    fn numbers(&self, into: &mut Vec<(i64, String)>) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare("SELECT trial, id FROM trials ORDER BY trial")?;
+        for row in statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))? {
+            into.push(row?);
+        }
+        Ok(())
     }
 
     fn trial_problems(

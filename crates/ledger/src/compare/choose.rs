@@ -81,10 +81,12 @@ impl Known {
                         .to_owned()
                 } else {
                     format!("name one of these by its label or digest, or an experiment: {}", self.list(&all))
-                }))
+                })
+                .usage())
             }
             _ => Err(LedgerError::new(format!("`{}` may mean {} things", word.escape_debug(), found.len()))
-                .hint(format!("say which: {}", self.list(&found)))),
+                .hint(format!("say which: {}", self.list(&found)))
+                .usage()),
         }
     }
 

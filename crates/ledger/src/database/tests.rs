@@ -35,6 +35,51 @@ fn no_ledger_is_an_error_and_reading_makes_none() {
 }
 
 #[test]
+fn a_ledger_whose_database_was_lost_is_not_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Ledger::open(folder.path()).unwrap());
+    fs::write(folder.path().join("evidence/1.pack"), "evidence").unwrap();
+    for lose in [|path: &Path| fs::write(path, "").unwrap(), |path: &Path| fs::remove_file(path).unwrap()] {
+        lose(&folder.path().join(DATABASE));
+        let error = Ledger::open(folder.path()).unwrap_err();
+        assert!(error.to_string().ends_with("the records are lost"), "{error}");
+        assert!(Ledger::read(folder.path()).is_err());
+        assert!(folder.path().join("evidence/1.pack").exists());
+    }
+    fs::rename(folder.path().join("evidence"), folder.path().join("old")).unwrap();
+    Ledger::open(folder.path()).unwrap();
+}
+
+#[test]
+fn what_stands_in_the_way_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let says = |place: &Path, words: &str| {
+        let error = Ledger::open(place).unwrap_err();
+        assert!(error.to_string().contains(words) && error.hint_text().is_some(), "{error}");
+    };
+    says(&file, "file` is in the way");
+    let place = folder.path().join("a");
+    fs::create_dir(&place).unwrap();
+    fs::write(place.join("evidence"), "mine").unwrap();
+    says(&place, "evidence` is in the way");
+    let place = folder.path().join("b");
+    fs::create_dir_all(place.join(DATABASE)).unwrap();
+    says(&place, "is a folder, not a database");
+}
+
+#[test]
+fn a_table_that_is_gone_is_said_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(folder.path()).unwrap();
+    ledger.connection.execute_batch("DROP TABLE rewards").unwrap();
+    let error = ledger.trials(&Filter::default()).unwrap_err();
+    assert!(error.to_string().contains("no such table: rewards"), "{error}");
+    assert!(error.hint_text().unwrap().starts_with("restore it from a copy"));
+}
+
+#[test]
 fn a_ledger_on_a_read_only_medium_is_read_and_writing_is_refused_in_clear_words() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("with space #?%");

@@ -168,7 +168,7 @@ impl<'a> Apply<'a> {
         }
         self.job.changed = true;
         write::agent(self.connection, &new.identity.agent, &new.identity.family)?;
-        let directory = if new.path.is_dir() { Some(new.path.as_path()) } else { new.path.parent() };
+        let directory = if new.is_folder { Some(new.path.as_path()) } else { new.path.parent() };
         let origin = Origin {
             job_key: new.job.as_ref().map(|job| job.key.clone()),
             result_digest: Some(new.result_digest),
@@ -222,8 +222,22 @@ impl<'a> Apply<'a> {
             .map(|_| ())
     }
 
+    /// Gives the trials of a job that belong to no experiment to the one that the job is of.
+    fn adopt(&mut self, job: &Job) -> rusqlite::Result<()> {
+        const ORPHANS: &str = "WHERE job_key = ?1 AND experiment IS NULL";
+        let Some(experiment) = self.options.experiment(Some(job)) else { return Ok(()) };
+        let sql = format!("SELECT 1 FROM trials {ORPHANS}");
+        if self.connection.prepare_cached(&sql)?.exists([&job.key])? {
+            self.begin()?;
+            let sql = format!("UPDATE trials SET experiment = ?2 {ORPHANS}");
+            self.connection.prepare_cached(&sql)?.execute([&job.key, &experiment])?;
+        }
+        Ok(())
+    }
+
     fn job_end(&mut self, job: &Job) -> rusqlite::Result<()> {
         let coming = std::mem::take(&mut self.job);
+        self.adopt(job)?;
         let plan = if job.unchanged && !coming.changed {
             plan::known(self.connection, job)?
         } else {

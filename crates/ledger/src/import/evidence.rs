@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
-use crate::folder::{EntryKind, Folder};
+use crate::folder::{self, EntryKind, Folder};
 use crate::paths;
 use crate::query::hex;
 use crate::record::{Evidence, Kept};
@@ -81,14 +81,13 @@ impl Gather<'_> {
                 return Ok(());
             }
         };
-        if u64::try_from(stat.st_size).unwrap_or(0) <= WHOLE {
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size <= WHOLE {
             let mut buffer = std::mem::take(self.buffer);
             buffer.clear();
-            buffer.reserve(usize::try_from(stat.st_size).unwrap_or(0) + 1);
             // One that grows meanwhile is taken as it was.
-            let read = (&file).take(WHOLE).read_to_end(&mut buffer);
-            let taken = match read {
-                Ok(_) => self.content(path, &buffer),
+            let taken = match folder::read(&file, size, WHOLE, &mut buffer) {
+                Ok(()) => self.content(path, &buffer),
                 Err(error) => {
                     self.problem(path, &error);
                     Ok(())

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use rusqlite::params;
 use taskwright_harbor::document::DocumentError;
-use taskwright_harbor::job::{FolderKind, JobFolder, JobLock, kind_of_folder};
+use taskwright_harbor::job::{FolderKind, JobFolder, kind_of_folder};
 
-use super::Options;
+use super::planned::PlannedTrials;
 use super::stamp::Stamp;
+use super::{JobDescription, Options};
 use crate::database::Ledger;
 use crate::error::Result;
 use crate::folder::{EntryKind, Folder};
-use crate::from_harbor::folder_name;
 use crate::paths::escape;
 
 /// How deep folders of jobs may lie in each other.
@@ -50,8 +50,8 @@ pub(super) struct Job {
     pub key: String,
     pub name: String,
     pub path: PathBuf,
-    /// Its lock, unless nothing has changed since it was last read.
-    pub lock: Option<JobLock>,
+    /// What its lock planned, unless nothing has changed since it was last read.
+    pub planned: Option<PlannedTrials>,
     pub lock_stamp: Option<Stamp>,
     /// Whether nothing has changed since it was last imported.
     pub unchanged: bool,
@@ -60,6 +60,8 @@ pub(super) struct Job {
     pub total: Option<u64>,
     /// Whether all of its trials were looked for.
     pub whole: bool,
+    /// What is known of it besides.
+    pub description: JobDescription,
     /// The digest of each task by the name of its folder; none where the lock has two.
     digests: HashMap<String, Option<String>>,
 }
@@ -72,7 +74,7 @@ impl Job {
 
     /// The version of Harbor that ran it.
     pub fn harbor_version(&self) -> Option<&str> {
-        self.lock.as_ref()?.harbor_version.as_deref()
+        self.planned.as_ref()?.harbor_version.as_deref()
     }
 }
 
@@ -99,7 +101,7 @@ pub(super) fn walk(
             found(item)
         })?;
         if !any {
-            found(Item::Refused { path, reason: "holds no job and no trial of Harbor's".to_owned() })?;
+            found(Item::Refused { path, reason: "holds no job and no trial of Harbor's; results outside of trials' folders are named one by one".to_owned() })?;
         }
     }
     Ok(())
@@ -118,7 +120,7 @@ impl Walk<'_> {
         if let Ok(FolderKind::Trial) = kind_of_folder(path) {
             let parent = path.parent().filter(|parent| matches!(kind_of_folder(parent), Ok(FolderKind::Job)));
             let job = match parent {
-                Some(parent) => job(parent, false, false, found)?,
+                Some(parent) => job(parent, self.options, false, false, found)?,
                 None => None,
             };
             found(Item::Trial(Candidate { path: path.to_owned(), is_folder: true, job: job.clone() }))?;
@@ -199,7 +201,7 @@ impl Walk<'_> {
             && folder.stat(c"lock.json").ok().and_then(|stat| Stamp::of(&stat)).is_some_and(|stamp| {
                 seen.get(lock.as_os_str().as_bytes()).is_some_and(|(before, _)| before == stamp.bytes())
             });
-        let Some(job) = job(path, true, lock_unchanged, found)? else { return Ok(()) };
+        let Some(job) = job(path, self.options, true, lock_unchanged, found)? else { return Ok(()) };
         for (path, trial) in known {
             found(Item::Known { path, trial })?;
         }
@@ -233,7 +235,13 @@ impl Walk<'_> {
 }
 
 /// Reads what a job says of itself. A damaged document is refused, and the rest of the job stands.
-fn job(path: &Path, whole: bool, unchanged: bool, found: &mut Found<'_>) -> Result<Option<Arc<Job>>> {
+fn job(
+    path: &Path,
+    options: &Options<'_>,
+    whole: bool,
+    unchanged: bool,
+    found: &mut Found<'_>,
+) -> Result<Option<Arc<Job>>> {
     let folder = match JobFolder::open(path) {
         Ok(folder) => folder,
         Err(error) => return refuse(&error.path, &error.problem.to_string(), found).map(|()| None),
@@ -243,31 +251,21 @@ fn job(path: &Path, whole: bool, unchanged: bool, found: &mut Found<'_>) -> Resu
     let config = usable(folder.config(), found)?;
     let result = usable(folder.result(), found)?;
     let lock = if unchanged { None } else { usable(folder.lock(), found)? };
-    let mut digests: HashMap<String, Option<String>> = HashMap::new();
-    for planned in lock.iter().flat_map(|lock| &lock.trials) {
-        let Some(folder) = planned.task_folder() else { continue };
-        digests
-            .entry(folder_name(folder).to_owned())
-            .and_modify(|known| {
-                if *known != planned.task_digest {
-                    *known = None;
-                }
-            })
-            .or_insert_with(|| planned.task_digest.clone());
-    }
+    let planned = lock.map(PlannedTrials::new);
     let id = result.as_ref().and_then(|result| result.id.clone());
     let name = path.file_name().unwrap_or_default();
     Ok(Some(Arc::new(Job {
         key: id.unwrap_or_else(|| escape(path.as_os_str().as_bytes())),
         name: config.and_then(|config| config.job_name).unwrap_or_else(|| escape(name.as_bytes())),
         path: path.to_owned(),
-        lock,
+        digests: planned.as_ref().map(PlannedTrials::digests).unwrap_or_default(),
+        planned,
         lock_stamp,
         unchanged,
         finished: result.as_ref().is_some_and(|result| result.finished_at.is_some()),
         total: result.and_then(|result| result.n_total_trials),
         whole,
-        digests,
+        description: options.job.map(|describe| describe(path)).unwrap_or_default(),
     })))
 }
 

@@ -83,19 +83,19 @@ pub(super) fn renew(
     let found = found(connection, job, known)?;
     adopt(connection, &found)?;
     let mut plan = Plan { found: found.len() as u64, planned: job.total, ..Plan::default() };
-    match &job.lock {
-        Some(lock) => {
-            plan.planned = Some(lock.trials.len() as u64);
+    match &job.planned {
+        Some(all) => {
+            plan.planned = Some(all.count() as u64);
             let mut agents = HashMap::new();
             let planned: Vec<Planned<'_>> =
-                lock.trials.iter().filter_map(|trial| Planned::new(trial, &mut agents)).collect();
+                all.iter().filter_map(|trial| Planned::new(trial, &mut agents)).collect();
             for (index, planned) in without(&planned, &found).into_iter().enumerate() {
                 let trial = missing(connection, job, planned, &found, index, options)?;
                 plan.missing.push((trial.task, trial.agent));
             }
             plan.missing.sort();
             // More may be there: what a job's resumption threw away was perhaps imported before.
-            plan.found = (lock.trials.len() - plan.missing.len()) as u64;
+            plan.found = (all.count() - plan.missing.len()) as u64;
         }
         None => plan.unnamed = job.total.unwrap_or(0).saturating_sub(plan.found),
     }
@@ -245,12 +245,12 @@ fn missing(
     let id = Sha256::digest(format!("{}\0{index}", job.key));
     let trial = Trial {
         id: format!("missing-{}", hex(&id[..16])),
-        experiment: options.experiment.clone(),
+        experiment: options.experiment(Some(job)),
         job: Some(job.name.clone()),
         trial_name: planned.folder.to_owned(),
         task: task.or_else(|| planned.trial.task_name.clone()).unwrap_or_else(|| planned.folder.to_owned()),
         task_folder: Some(planned.folder.to_owned()),
-        provenance: task_digest.as_ref().and_then(|digest| options.provenance.get(digest)).cloned(),
+        provenance: options.provenance(Some(job), task_digest.as_deref()),
         task_digest,
         agent: agent.label.clone(),
         agent_digest: digest.unwrap_or_else(|| agent.digest.clone()),

@@ -1,5 +1,6 @@
 //! Reads one trial: its result, what else tells of it, and its evidence.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use super::stamp::Stamp;
 use crate::agent::Identity;
 use crate::database::Ledger;
 use crate::error::Result;
-use crate::folder::Folder;
+use crate::folder::{self, Folder};
 use crate::from_harbor;
 use crate::paths;
 use crate::record::Trial;
@@ -43,7 +44,9 @@ pub(super) struct New {
     pub identity: Arc<Identity>,
     pub result_digest: Sha,
     pub job: Option<Arc<Job>>,
+    /// Its folder, or its result if that is all there is.
     pub path: PathBuf,
+    pub is_folder: bool,
     pub stamp: Option<Stamp>,
     pub places: Vec<Place>,
     pub problems: Vec<String>,
@@ -113,13 +116,13 @@ impl Worker {
             documents.extend(source.document(name).map(|bytes| Document::new(name, bytes, &mut secrets)));
         }
         let scrubber = Scrubber::new(&secrets);
-        let clean = scrubber.scrub(&documents[0].redacted);
+        let clean = scrubber.scrub(documents[0].redacted());
         let result = match TrialResult::parse(&clean) {
             Ok(result) => result,
             Err(problem) => return refused(&problem),
         };
         let identity = self.identity(&result);
-        let mut trial = from_harbor::record(&result, &identity, options.reward_key.as_deref());
+        let mut trial = from_harbor::record(&result, &identity, options.reward_key(job.as_deref()));
         let known =
             write::known(&self.ledger.connection, &trial.id).map_err(|error| self.ledger.failed(&error))?;
         if let Some(known) = &known
@@ -129,20 +132,19 @@ impl Worker {
             return Ok(Done::Duplicate { path, trial: known.trial, stamp });
         }
         let lock = documents.iter().find(|document| document.name == "lock.json");
-        let lock = lock.and_then(|document| PlannedTrial::parse(&document.redacted).ok());
+        let lock = lock.and_then(|document| PlannedTrial::parse(document.redacted()).ok());
         let in_job = job.as_ref().zip(trial.task_folder.as_deref());
         let digest = lock.and_then(|lock| lock.task_digest);
         trial.task_digest = digest
             .or_else(|| in_job.and_then(|(job, folder)| job.digest(folder)).map(str::to_owned))
             .or(trial.task_digest);
-        trial.provenance =
-            trial.task_digest.as_ref().and_then(|digest| options.provenance.get(digest)).cloned();
+        trial.provenance = options.provenance(job.as_deref(), trial.task_digest.as_deref());
         trial.harbor_version = match job.as_ref().and_then(|job| job.harbor_version()) {
             Some(version) => Some(version.to_owned()),
             None => infer_version(&clean).ok().map(|range| range.to_string()),
         };
         trial.job = job.as_ref().map(|job| job.name.clone()).or(trial.job);
-        trial.experiment.clone_from(&options.experiment);
+        trial.experiment = options.experiment(job.as_deref());
         trial.source = options.source;
         let differs = known.is_some();
         let mut new = New {
@@ -151,6 +153,7 @@ impl Worker {
             result_digest,
             job,
             path,
+            is_folder,
             stamp,
             places: Vec::new(),
             problems: Vec::new(),
@@ -180,7 +183,7 @@ impl Worker {
             buffer: &mut self.buffer,
         };
         for document in documents {
-            let content = if options.reference { &document.original } else { &document.redacted };
+            let content = if options.reference { &document.original } else { document.redacted() };
             gather.content(source.name_of(document.name), content)?;
         }
         if let Some(folder) = &source.folder {
@@ -227,13 +230,21 @@ impl Worker {
 struct Document {
     name: &'static str,
     original: Vec<u8>,
-    redacted: Vec<u8>,
+    /// Without its secrets, if it has any.
+    redacted: Option<Vec<u8>>,
 }
 
 impl Document {
     fn new(name: &'static str, original: Vec<u8>, secrets: &mut Secrets) -> Self {
-        let redacted = redact_document(&original, secrets).into_owned();
+        let redacted = match redact_document(&original, secrets) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(redacted) => Some(redacted),
+        };
         Self { name, original, redacted }
+    }
+
+    fn redacted(&self) -> &[u8] {
+        self.redacted.as_ref().unwrap_or(&self.original)
     }
 }
 
@@ -264,14 +275,14 @@ impl Files {
             _ => Problem::Io(error),
         })?;
         let stamp = Stamp::of(&stat).filter(|_| self.folder.is_some());
-        read(file, u64::try_from(stat.st_size).unwrap_or(0)).map(|bytes| (bytes, stamp))
+        read(&file, u64::try_from(stat.st_size).unwrap_or(0)).map(|bytes| (bytes, stamp))
     }
 
     /// Another document; none if it cannot be read as one, and then it is evidence like any other.
     fn document(&self, name: &str) -> Option<Vec<u8>> {
         let name = std::ffi::CString::new(name).ok()?;
         let (file, stat) = self.folder.as_ref()?.file(&name).ok()?;
-        read(file, u64::try_from(stat.st_size).ok()?).ok()
+        read(&file, u64::try_from(stat.st_size).ok()?).ok()
     }
 
     /// What a document is called among the evidence.
@@ -283,13 +294,12 @@ impl Files {
     }
 }
 
-fn read(file: std::fs::File, size: u64) -> std::result::Result<Vec<u8>, Problem> {
-    use std::io::Read;
+fn read(file: &std::fs::File, size: u64) -> std::result::Result<Vec<u8>, Problem> {
     let too_large = Problem::TooLarge { limit: MAX_DOCUMENT };
     if size > MAX_DOCUMENT {
         return Err(too_large);
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-    file.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes).map_err(Problem::Io)?;
+    let mut bytes = Vec::new();
+    folder::read(file, size, MAX_DOCUMENT + 1, &mut bytes).map_err(Problem::Io)?;
     if bytes.len() as u64 > MAX_DOCUMENT { Err(too_large) } else { Ok(bytes) }
 }

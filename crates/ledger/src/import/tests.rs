@@ -142,6 +142,22 @@ fn trials_are_imported_with_all_that_they_left_and_only_once() {
 }
 
 #[test]
+fn what_many_trials_left_is_stored_once_however_many_batches_they_come_in() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("many");
+    for number in 0..BATCH_TRIALS * 4 {
+        job.trial("task", &format!("id-{number:04}"), "1.0");
+    }
+    assert_eq!(fixture.again().0.imported, 4 * BATCH_TRIALS as u64);
+    // Every byte of the packs belongs to a content that the database knows.
+    let packs = crate::store::packs(fixture.ledger.directory()).unwrap();
+    let sql = "SELECT sum(length + 56) FROM blobs";
+    let known: i64 = fixture.ledger.connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(packs.iter().map(|(_, size)| size).sum::<u64>(), known.unsigned_abs());
+    assert!(packs.len() > 2 && fixture.is_sound());
+}
+
+#[test]
 fn a_trial_that_has_not_changed_is_not_read_again_and_one_that_has_is_a_conflict() {
     let mut fixture = Fixture::new();
     let job = fixture.job("one");
@@ -326,6 +342,46 @@ fn trials_that_belong_to_no_experiment_are_given_to_the_one_that_is_named() {
 }
 
 #[test]
+fn what_is_known_of_a_job_fills_in_what_is_not_said() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("one");
+    job.plan(&["a", "b"]);
+    job.trial("a", "1111", r#"0.5, "tests": 0.25"#);
+    fixture.again();
+    job.trial("b", "2222", r#"0.5, "tests": 0.25"#);
+    let describe = |_: &Path| JobDescription {
+        experiment: Some("smoke".into()),
+        reward_key: Some("tests".into()),
+        provenance: [("sha256:b".to_owned(), Provenance { spec: "b".into(), ..Provenance::default() })]
+            .into(),
+    };
+    fixture.import(&Options { job: Some(&describe), ..Options::default() });
+    let trials = fixture.trials();
+    assert_eq!(
+        trials.iter().map(|trial| trial.experiment.as_deref()).collect::<Vec<_>>(),
+        [Some("smoke"); 2]
+    );
+    assert_eq!(trials.iter().map(|trial| trial.reward).collect::<Vec<_>>(), [Some(0.5), Some(0.25)]);
+    assert_eq!(trials[1].provenance.as_ref().map(|provenance| provenance.spec.as_str()), Some("b"));
+
+    // What is said has the last word.
+    let options = Options {
+        job: Some(&describe),
+        experiment: Some("other".into()),
+        replace: true,
+        ..Options::default()
+    };
+    fixture.import(&options);
+    assert!(
+        fixture.trials().iter().all(|trial| trial.experiment.as_deref() != Some("other")),
+        "they belong to one"
+    );
+    job.trial("c", "3333", "1.0");
+    fixture.import(&options);
+    assert_eq!(fixture.trials()[2].experiment.as_deref(), Some("other"));
+}
+
+#[test]
 fn an_agent_that_broke_before_it_said_its_version_is_the_one_that_did() {
     let mut fixture = Fixture::new();
     let job = fixture.job("one");
@@ -364,7 +420,10 @@ fn nothing_to_import_is_said() {
     fs::create_dir_all(fixture.root.path().join("jobs/empty")).unwrap();
     let (report, events) = fixture.again();
     assert!(report.is_empty());
-    assert_eq!(events[0].reasons, ["holds no job and no trial of Harbor's"]);
+    assert_eq!(
+        events[0].reasons,
+        ["holds no job and no trial of Harbor's; results outside of trials' folders are named one by one"]
+    );
     let nowhere = fixture.root.path().join("nowhere");
     let mut reasons = Vec::new();
     fixture.ledger.import(&[nowhere], &Options::default(), |event| reasons.extend(event.reasons)).unwrap();

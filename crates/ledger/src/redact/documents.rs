@@ -2,7 +2,20 @@
 
 use std::borrow::Cow;
 
-use super::{REDACTED, Secrets, is_sensitive, is_template, shapes};
+use super::names::{is_sensitive, may_be_sensitive};
+use super::{REDACTED, Secrets, is_template, shapes};
+
+/// The signs between texts that say what stands where, by their bytes.
+const IS_SIGN: [bool; 256] = {
+    let mut is_sign = [false; 256];
+    let signs = b"\"{}[],";
+    let mut at = 0;
+    while at < signs.len() {
+        is_sign[signs[at] as usize] = true;
+        at += 1;
+    }
+    is_sign
+};
 
 /// Returns a document without what stands under sensitive names or looks like a secret, and adds what that was to
 /// `secrets`. It need not be valid JSON: what is looked for are texts, and which name stands before them.
@@ -14,9 +27,7 @@ pub fn redact_document<'a>(document: &'a [u8], secrets: &mut Secrets) -> Cow<'a,
     let mut depth = 0_usize;
     let mut inside: Option<usize> = None;
     let mut under_sensitive = false;
-    while let Some(next) =
-        document[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']' | b','))
-    {
+    while let Some(next) = document[at..].iter().position(|byte| IS_SIGN[usize::from(*byte)]) {
         at += next;
         match document[at] {
             b'"' => {}
@@ -46,7 +57,7 @@ pub fn redact_document<'a>(document: &'a [u8], secrets: &mut Secrets) -> Cow<'a,
         let raw = &document[start..end];
         at = end + 1;
         if is_name(document, at) {
-            under_sensitive = is_sensitive(&value_of(raw));
+            under_sensitive = may_be_sensitive(raw) && is_sensitive(&value_of(raw));
             continue;
         }
         let sensitive = std::mem::take(&mut under_sensitive) || inside.is_some();
@@ -62,8 +73,8 @@ pub fn redact_document<'a>(document: &'a [u8], secrets: &mut Secrets) -> Cow<'a,
                 into.extend_from_slice(REDACTED.as_bytes());
                 copied = end;
             }
-        } else if let Ok(text) = str::from_utf8(raw) {
-            shapes::find(text, |secret| secrets.add(secret));
+        } else {
+            shapes::find(raw, |secret| secrets.add(secret));
         }
     }
     match redacted {

@@ -75,22 +75,23 @@ pub fn is_sensitive(name: &str) -> bool {
     }
 }
 
-/// Whether a name holds the beginning of a word that matters. Most hold none, and need not be taken apart.
-fn may_be_sensitive(name: &[u8]) -> bool {
-    (0..name.len()).any(|at| {
-        let begins =
-            |part: &[u8]| name[at..].get(..part.len()).is_some_and(|here| here.eq_ignore_ascii_case(part));
-        match name[at].to_ascii_lowercase() {
-            b'a' => begins(b"auth"),
-            b'b' => begins(b"bearer"),
-            b'c' => begins(b"cred") || begins(b"cookie"),
-            b'k' => begins(b"key"),
-            b'p' => begins(b"pass") || begins(b"pat") || begins(b"pwd"),
-            b's' => begins(b"secret"),
-            b't' => begins(b"token"),
-            _ => false,
-        }
-    })
+/// Whether a name, as JSON writes it, holds three letters that every word that matters begins with, or an escaped one.
+/// Most hold neither, and need not be taken apart.
+pub fn may_be_sensitive(name: &[u8]) -> bool {
+    name.contains(&b'\\')
+        || name.array_windows().any(|letters: &[u8; 3]| {
+            let [first, second, third] = letters.map(|letter| letter | 0x20);
+            match first {
+                b'a' => (second, third) == (b'u', b't'),
+                b'b' => (second, third) == (b'e', b'a'),
+                b'c' => matches!((second, third), (b'r', b'e') | (b'o', b'o')),
+                b'k' => (second, third) == (b'e', b'y'),
+                b'p' => matches!((second, third), (b'a', b's' | b't') | (b'w', b'd')),
+                b's' => (second, third) == (b'e', b'c'),
+                b't' => (second, third) == (b'o', b'k'),
+                _ => false,
+            }
+        })
 }
 
 /// The words of a name in lower case: parts between other signs than letters and digits, and humps of camel case.

@@ -84,10 +84,12 @@ struct File {
 pub fn section(subject: &Subject<'_>, registry: &Handlebars<'_>) -> Result<Section, ReportError> {
     let mut room = EXCERPTS;
     let lines: Vec<Line> = subject.trials.iter().map(|placed| line(subject, placed, &mut room)).collect();
-    let rows = lines
+    // In the order of the trials, as the groups below are.
+    let mut rows = lines
         .par_iter()
         .map(|line| registry.render("trial", line).map_err(Into::into))
-        .collect::<Result<Vec<_>, ReportError>>()?;
+        .collect::<Result<Vec<_>, ReportError>>()?
+        .into_iter();
     let agents = subject.agents.iter().map(|agent| AgentTrials {
         number: agent.number,
         name: agent.name.clone(),
@@ -97,7 +99,7 @@ pub fn section(subject: &Subject<'_>, registry: &Handlebars<'_>) -> Result<Secti
             .map(|trials| Group {
                 agent: agent.number,
                 task: trials[0].task,
-                trials: trials.iter().map(|placed| rows[placed.number - 1].clone()).collect(),
+                trials: rows.by_ref().take(trials.len()).collect(),
             })
             .collect(),
     });
