@@ -19,6 +19,7 @@ mod table;
 mod take_in;
 mod trials;
 mod verify;
+mod whole;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,6 @@
 //! `cargo xtask report`.
 
-use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -14,6 +13,7 @@ use xtask::{output, workspace};
 
 use crate::ledger::told;
 use crate::selection::{RuleArguments, Selection};
+use crate::whole;
 
 /// Write a page of HTML that shows the ledger.
 ///
@@ -29,7 +29,7 @@ pub struct Arguments {
     #[command(flatten)]
     rules: RuleArguments,
     /// The file to write; `-` is standard output [default: `target/report.html` in the workspace].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     output: Option<Utf8PathBuf>,
     /// What stands at the top [default: the experiment].
     #[arg(long, value_name = "TEXT")]
@@ -77,7 +77,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     match target {
         None => output::print(&page)?,
         Some(target) => {
-            write(&target, &page)?;
+            whole::write(&target, |out| {
+                out.write_all(page.as_bytes()).with_context(|| format!("writing `{target}`"))
+            })?;
             output::print(&format!("{target}\n"))?;
         }
     }
@@ -96,24 +98,6 @@ fn target(named: Option<&Utf8Path>) -> anyhow::Result<Option<Utf8PathBuf>> {
         Some(path) => workspace::from_here(path).map(Some),
         None => Ok(Some(workspace::this()?.root.join("target/report.html"))),
     }
-}
-
-/// Writes a file so that the old one stays whole until the new one is.
-fn write(target: &Utf8Path, page: &str) -> anyhow::Result<()> {
-    let write = || {
-        let folder = target.parent().unwrap_or(target);
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new().prefix(".report-").tempfile_in(folder)?;
-        file.write_all(page.as_bytes())?;
-        // A temporary file is its owner's only; a page is to be shown.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-        }
-        file.persist(target).map_err(|error| error.error).map(|_| ())
-    };
-    write().with_context(|| format!("writing `{target}`"))
 }
 
 /// Where a file that stayed where it was can be opened from the page's folder.

@@ -114,7 +114,7 @@ fn conduct(arguments: &Arguments) -> anyhow::Result<Status> {
     let workspace = workspace::this()?;
     let root = workspace.root.clone();
     let stop = interrupt::flag()?;
-    let here = workspace::from_here("".into())?;
+    let here = workspace::here()?;
     let manifest = find(&root, &here, arguments.experiment.as_deref().unwrap_or_default())?;
     let document = load(&root, &manifest, &parameters(&arguments.set)?).map_err(ExperimentError::from)?;
     for warning in &document.warnings {

@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use serde_json::json;
+use taskwright_build::BuildError;
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::progress::{self, Progress, State};
 use taskwright_experiment::{ExperimentError, find};
@@ -27,6 +28,20 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    look(arguments).map_err(told)
+}
+
+/// An error of an experiment as one that is printed with its hint and ends with its status.
+fn told(error: anyhow::Error) -> anyhow::Error {
+    let error = match error.downcast::<ExperimentError>() {
+        Ok(error) => error,
+        Err(error) => return error,
+    };
+    let told = BuildError::new(error.to_string()).hint(error.hint_text().unwrap_or_default());
+    if error.is_usage() { told.usage().into() } else { told.into() }
+}
+
+fn look(arguments: &Arguments) -> anyhow::Result<Status> {
     let root = workspace::this()?.root;
     let jobs = match &arguments.experiment {
         None => jobs::list(&root, None)?,
@@ -68,7 +83,7 @@ fn named(root: &Utf8Path, name: &str) -> anyhow::Result<Vec<Job>> {
     if !jobs.is_empty() {
         return Ok(jobs);
     }
-    let manifest = find(root, &workspace::from_here("".into())?, name)?;
+    let manifest = find(root, &workspace::here()?, name)?;
     let all = jobs::list(root, None)?;
     let jobs: Vec<Job> = all
         .into_iter()
@@ -112,4 +127,21 @@ fn table(all: &[Progress]) -> String {
         ]);
     }
     table.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_nothing_has_is_wrong_usage_with_a_hint() {
+        let wrong =
+            told(ExperimentError::usage("there is no manifest `smok`").hint("did you mean `smoke`?").into());
+        let wrong = wrong.downcast_ref::<BuildError>().unwrap();
+        assert!(wrong.is_usage());
+        assert_eq!(wrong.to_string(), "there is no manifest `smok`");
+        assert_eq!(wrong.hint_text(), Some("did you mean `smoke`?"));
+        let other = told(anyhow::anyhow!("no room"));
+        assert_eq!(other.to_string(), "no room");
+    }
 }

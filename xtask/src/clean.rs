@@ -34,7 +34,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let cleaned = clean(&workspace::this()?, scope, &Waiter, &*interrupt::flag()?)?;
     let mut words = Vec::new();
     if !arguments.unused {
-        words.push(format!("removed {} tasks", cleaned.tasks.len()));
+        let count = cleaned.tasks.len();
+        words.push(format!("removed {count} {}", if count == 1 { "task" } else { "tasks" }));
     }
     if scope != Scope::Outputs {
         let (removed, before) = (mebibytes(cleaned.store.removed), mebibytes(cleaned.store.before));

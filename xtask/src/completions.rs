@@ -1,7 +1,9 @@
 //! `cargo xtask completions`.
 
+use anyhow::bail;
 use clap::CommandFactory;
 use clap_complete::Shell;
+use taskwright_build::BuildError;
 
 use crate::exit::{self, Status};
 use crate::output;
@@ -21,6 +23,14 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run<C: CommandFactory>(arguments: &Arguments) -> anyhow::Result<Status> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if arguments.command.is_empty() || !arguments.command.chars().all(is_plain) {
+        bail!(
+            BuildError::new(format!("`--command {}` is not the name of a command", arguments.command))
+                .hint("give the alias or the binary as it is typed: letters, digits, `-`, `_` and `.`")
+                .usage()
+        );
+    }
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut C::command(), &arguments.command, &mut text);
     output::print(&String::from_utf8_lossy(&text))?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use taskwright_build::doctor::{Check, Diagnosis, Machine, Purpose, State, ThisMachine, examine};
 
 use crate::exit::{self, Status};
-use crate::output::{self, GREEN, RED, YELLOW, paint};
+use crate::output::{self, GREEN, RED, YELLOW, paint_answer};
 use crate::workspace;
 
 /// How long one program may take to answer.
@@ -86,7 +86,7 @@ fn table(diagnosis: &Diagnosis) -> String {
             State::Missing => ("missing", RED),
         };
         let purposes: Vec<_> = check.needed_for.iter().map(|purpose| purpose.word()).collect();
-        let word = paint(&format!("{word:>8}"), color);
+        let word = paint_answer(&format!("{word:>8}"), color);
         let _ = writeln!(
             text,
             "{word}  {:names$}  {:founds$}  {}",

@@ -19,7 +19,8 @@ pub const INTERRUPTED: Status = Status(130);
 
 /// The end of every help text.
 pub const HELP: &str = "Exit status: 0 all went well, 1 something failed or is not as it should be, \
-                        2 the command was called wrongly, 130 interrupted.";
+                        2 the command was called wrongly, 3 (trials only) part of it is missing or was refused, \
+                        130 interrupted.";
 
 /// An exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use taskwright_build::scaffold::{Scaffold, scaffold};
 use taskwright_spec::model;
 
 use crate::exit::{self, Status};
-use crate::output::{self, GREEN, YELLOW, paint, say};
+use crate::output::{self, GREEN, YELLOW, paint, paint_answer, say};
 use crate::{interrupt, workspace};
 
 /// Make the folder of a new spec, with an example that builds at once.
@@ -56,7 +56,7 @@ fn text(name: &str, made: &Scaffold) -> String {
     for file in &made.files {
         *counts.entry(file.split_once('/').map_or(file.as_str(), |(folder, _)| folder)).or_default() += 1;
     }
-    let mut text = format!("{} {}\n", paint("made", GREEN), made.folder);
+    let mut text = format!("{} {}\n", paint_answer("made", GREEN), made.folder);
     for (top, count) in counts {
         let _ = match (made.files.iter().any(|file| file == top), count) {
             (true, _) => writeln!(text, "  {top}"),

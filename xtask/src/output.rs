@@ -4,14 +4,27 @@ use std::io::{self, IsTerminal, Write};
 
 /// Whether standard error takes colours.
 pub fn is_colored() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    takes_colors(io::stderr().is_terminal())
 }
 
-/// Writes to standard output; an error is the caller's, who ends quietly on a broken pipe.
+/// Whether a stream takes colours: a terminal that can show them, unless none are wanted.
+fn takes_colors(is_terminal: bool) -> bool {
+    let value = |name: &str| std::env::var_os(name).unwrap_or_default();
+    is_terminal && value("NO_COLOR").is_empty() && value("TERM") != "dumb"
+}
+
+/// Writes to standard output. That nobody reads it any more (`| head`) is no reason to fail, and none to leave undone or
+/// unsaid what comes after.
+///
+/// # Errors
+/// What else keeps it from being written, such as a full disk.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("writing to standard output: {error}"))),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Writes a line of talk to standard error. Nobody reading it is no reason to fail.
@@ -36,7 +49,16 @@ pub const YELLOW: u8 = 33;
 /// For help.
 pub const CYAN: u8 = 36;
 
-/// A word in colour, if colours are taken.
+/// A word in colour for standard error, if that takes colours.
 pub fn paint(word: &str, color: u8) -> String {
-    if is_colored() { format!("\x1b[1;{color}m{word}\x1b[0m") } else { word.to_owned() }
+    painted(word, color, is_colored())
+}
+
+/// A word in colour for standard output, if that takes colours.
+pub fn paint_answer(word: &str, color: u8) -> String {
+    painted(word, color, takes_colors(io::stdout().is_terminal()))
+}
+
+fn painted(word: &str, color: u8, is_colored: bool) -> String {
+    if is_colored { format!("\x1b[1;{color}m{word}\x1b[0m") } else { word.to_owned() }
 }

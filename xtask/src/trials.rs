@@ -81,7 +81,10 @@ pub fn run(command: &Command) -> anyhow::Result<Status> {
 /// Becomes `xtask-trials` called with these words; returns only if that cannot be started.
 pub fn hand_over(names: &[OsString], rest: &[OsString]) -> anyhow::Result<Status> {
     let root = workspace::this()?.root;
-    if !root.join("target/trials/xtask-trials").exists() {
+    // This program is in `debug/` of the folder that cargo builds to, wherever that is.
+    let here = std::env::current_exe().unwrap_or_default();
+    let built = here.ancestors().nth(2).map(|target| target.join("trials/xtask-trials"));
+    if !built.is_some_and(|built| built.exists()) {
         say("compiling the commands for trials, once");
     }
     let error = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

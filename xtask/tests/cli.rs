@@ -297,6 +297,17 @@ fn json_tells_a_command_that_cannot_be_carried_out_too() {
 }
 
 #[test]
+fn json_tells_wrong_usage_too() {
+    for wrong in [["--set", "novalue"], ["--out", ""], ["--specs", "nowhere"]] {
+        let said =
+            Cli::new().run(&[&["build-tasks", "--dry-run", "--message-format", "json"], &wrong[..]].concat());
+        assert_eq!((said.code, said.stderr.as_str()), (Some(2), ""), "{wrong:?}");
+        let object: Value = serde_json::from_str(said.stdout.trim_end()).unwrap();
+        assert_eq!(object["reason"], "error", "{wrong:?}");
+    }
+}
+
+#[test]
 fn a_pipe_that_nobody_reads_is_no_mistake() {
     let cli = Cli::new();
     let command = format!(
@@ -318,6 +329,131 @@ fn a_pipe_that_nobody_reads_is_no_mistake() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_hides_no_failure() {
+    let cli = Cli::new();
+    let mut child = cli
+        .command(&["build-tasks", "--check", "--out", "tasks"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(1));
+}
+
+#[test]
+fn answers_that_cannot_be_written_are_told() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Cli::new().command(&["schema"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("error: writing to standard output: "), "{said}");
+}
+
+#[test]
+fn a_task_may_be_named_by_the_path_of_its_spec() {
+    let cli = Cli::new();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    for (folder, typed) in [
+        ("", "harbor-tasks/circle-packing"),
+        ("", "./harbor-tasks/circle-packing/"),
+        ("", "harbor-tasks/circle-packing/spec.toml"),
+        ("harbor-tasks/circle-packing", "."),
+        ("harbor-tasks/circle-packing", "spec.toml"),
+        ("docs", "../harbor-tasks/circle-packing"),
+    ] {
+        let out = cli.here.path().join("tasks");
+        let mut command = cli.command(&["build-tasks", typed, "--dry-run", "-q", "--out"]);
+        let output = command.arg(out).current_dir(format!("{root}/{folder}")).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{typed}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    for typed in ["./circle-packing", "harbor-tasks", "..", "/", "circle-packing/spec.toml"] {
+        let said = cli.run(&["build-tasks", typed, "--dry-run"]);
+        assert_eq!(said.code, Some(2), "{typed}");
+        assert!(said.stderr.contains(&format!("there is no task `{typed}`")), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn folders_that_cannot_be_meant() {
+    let cli = Cli::new();
+    std::fs::write(cli.here.path().join("file"), "mine").unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let specs = format!("{root}/harbor-tasks");
+    for (arguments, said) in [
+        (["--out", ""], "error: an empty path names no place\n  help: write `.` for the current folder\n"),
+        (
+            ["--out", "file"],
+            "file` is not a folder, so nothing can be built into it\n  help: name another folder with `--out DIR`\n",
+        ),
+        (["--out", &specs], "where the specs are\n  help: name another folder with `--out DIR`\n"),
+        (
+            ["--specs", "nowhere"],
+            "error: there is no folder `nowhere`\n  help: `--specs` names a folder from here\n",
+        ),
+        (["--specs", "."], "error: `.` is not in this workspace\n"),
+        (["--specs", root], "holds no spec\n  help: a spec is a `spec.toml` in a folder of its own there"),
+        (["--specs", &format!("{root}/..")], "is not in this workspace\n"),
+    ] {
+        let found = cli.run(&[&["build-tasks", "--dry-run"], &arguments[..]].concat());
+        assert_eq!((found.code, found.stdout.as_str()), (Some(2), ""), "{arguments:?}: {}", found.stderr);
+        assert!(found.stderr.contains(said), "{arguments:?}: {}", found.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(cli.here.path().join("file")).unwrap(), "mine");
+}
+
+#[test]
+fn completions_are_for_a_command_that_can_be_typed() {
+    let cli = Cli::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let said = cli.run(&["completions", shell, "--command", "xt"]);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{shell}");
+        assert!(said.stdout.contains("build-tasks"), "{shell}");
+        for command in ["", "a b", "x;y", "$(x)", "../x"] {
+            let said = cli.run(&["completions", shell, "--command", command]);
+            assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{shell} {command}");
+            assert!(said.stderr.contains("is not the name of a command"), "{}", said.stderr);
+        }
+    }
+}
+
+#[test]
+fn colours_are_for_a_terminal_that_wants_them() {
+    let cli = Cli::new();
+    // A terminal of its own for each call; `script` copies what is shown on it.
+    let shown = |variables: &[(&str, &str)], command: &str| {
+        let program = env!("CARGO_BIN_EXE_xtask");
+        let mut script = Command::new("script");
+        script.args(["-qec", &command.replace("xtask", &format!("'{program}'")), "/dev/null"]);
+        script.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
+        script.current_dir(cli.here.path()).stdin(Stdio::null()).output()
+    };
+    let is_colored = |variables: &[(&str, &str)], command: &str| {
+        String::from_utf8_lossy(&shown(variables, command).unwrap().stdout).contains("\u{1b}[1;")
+    };
+    if shown(&[], "true").is_err() {
+        eprintln!("skipped: there is no `script` here to make a terminal: no test of colours");
+        return;
+    }
+    let looks = [
+        "xtask build-tasks no-such-task --dry-run",
+        "xtask build-tasks circle-packing --dry-run --out tasks",
+    ];
+    for command in looks {
+        assert!(is_colored(&[], command) && is_colored(&[("NO_COLOR", "")], command), "{command}");
+        assert!(!is_colored(&[("NO_COLOR", "1")], command), "{command}");
+        assert!(!is_colored(&[("TERM", "dumb")], command), "{command}");
+    }
+    // What goes to a file is not for a terminal, whatever the other stream is.
+    shown(&[], &format!("{} > answers", looks[1])).unwrap();
+    shown(&[], &format!("{} 2> talk", looks[0])).unwrap();
+    for file in ["answers", "talk"] {
+        let text = std::fs::read_to_string(cli.here.path().join(file)).unwrap();
+        assert!(!text.is_empty() && !text.contains('\u{1b}'), "{file}: {text:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use crate::error::{Result, failed};
 use crate::gc::{self, Collected};
 use crate::observe::Observer;
+use crate::pending::Pending;
 use crate::publish::remove_tree;
 use crate::state::State;
 use crate::store::Store;
@@ -45,11 +46,15 @@ pub fn clean(
         return Ok(cleaned);
     }
     let state_file = workspace.state_file();
-    for name in State::load(&state_file).tasks.keys() {
+    let state = State::load(&state_file);
+    let mut pending = Pending::read(workspace, &state);
+    for name in state.tasks.keys().chain(&pending.forgotten) {
         remove_tree(&workspace.out.join(name))?;
         cleaned.tasks.push(name.clone());
     }
     remove_tree(&workspace.staging_dir())?;
+    pending.keep_unknown(&state);
+    pending.save()?;
     match fs::remove_file(&state_file) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(failed("removing", &state_file)(error));

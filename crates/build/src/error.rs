@@ -75,6 +75,9 @@ impl BuildError {
                 built.hint("free some space (`cargo xtask clean --store` removes what can be made again) and build again")
             }
             io::ErrorKind::PermissionDenied => built.hint("change the permissions or the owner, and build again"),
+            io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+                built.hint("a file stands where a folder should be, there or further up: move it away")
+            }
             io::ErrorKind::ReadOnlyFilesystem => built.hint("build to a writable place with `--out DIR`"),
             _ => built,
         }

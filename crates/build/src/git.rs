@@ -10,6 +10,18 @@ use xshell::{Shell, cmd};
 
 use crate::error::{BuildError, Result, failed};
 
+/// The error of a folder that is in no repository.
+pub fn no_repository(folder: &Utf8Path, shown: &Utf8Path) -> BuildError {
+    let error = BuildError::new(format!("`{shown}` is not in a git repository"));
+    // Git passes over what is none, and a new repository would not mend it.
+    match folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists()) {
+        Some(git) => {
+            error.hint(format!("git takes `{git}` for none: mend or remove it; `git status` says more"))
+        }
+        None => error.hint("run `git init`, add the files and commit them: a baseline is a revision"),
+    }
+}
+
 /// How often a request to stop is listened for while git works.
 const LISTEN: Duration = Duration::from_millis(20);
 

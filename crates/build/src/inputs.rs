@@ -288,7 +288,7 @@ impl<'a> Recorder<'a> {
     pub fn tree(&mut self, path: &Utf8Path, store: &Store) -> Result<Tree> {
         let mut tree = Tree::default();
         match self.kind_behind(path)? {
-            None => return Err(BuildError::new(format!("`{path}` does not exist"))),
+            None => return Err(absent(path)),
             Some(Kind::Other) => return Err(not_buildable(path)),
             Some(Kind::Folder) => self.descend(path, "", store, &mut tree)?,
             Some(_) => {
@@ -370,9 +370,13 @@ fn not_buildable(path: &Utf8Path) -> BuildError {
         .hint("remove it: devices, sockets and pipes cannot be built into a task")
 }
 
+fn absent(path: &Utf8Path) -> BuildError {
+    BuildError::new(format!("`{path}` does not exist")).hint("make it, or correct the path")
+}
+
 fn missing(path: &Utf8Path, error: &std::io::Error) -> BuildError {
     match error.kind() {
-        std::io::ErrorKind::NotFound => BuildError::new(format!("`{path}` does not exist")),
+        std::io::ErrorKind::NotFound => absent(path),
         _ => BuildError::io("reading", path, error),
     }
 }

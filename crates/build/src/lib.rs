@@ -24,6 +24,7 @@ pub mod inputs;
 pub mod key;
 pub mod lock;
 pub mod observe;
+pub mod pending;
 pub mod publish;
 pub mod render;
 pub mod report;

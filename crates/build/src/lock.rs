@@ -61,14 +61,18 @@ struct Document {
 impl Lock {
     /// Reads a lock; none if there is none.
     pub fn read(path: &Utf8Path) -> Result<Option<Self>> {
+        let bad = |what: String| {
+            BuildError::new(format!("`{path}` is not a lock that this version reads: {what}")).hint(
+                "delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`",
+            )
+        };
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                return Err(bad("it is not text".to_owned()));
+            }
             Err(error) => return Err(BuildError::io("reading", path, &error)),
-        };
-        let bad = |what: String| {
-            BuildError::new(format!("`{path}` is not a lock that this version reads: {what}"))
-                .hint("resolve merge conflicts in it by deleting it and running `cargo xtask build-tasks`")
         };
         let document: Document = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
         if document.version != VERSION {
@@ -200,9 +204,11 @@ mod tests {
     fn a_damaged_lock_is_an_error_that_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
-        for text in ["<<<<<<< HEAD\n", "version = 9\n", "version = 1\n[task.a]\nspec = \"x\"\n"] {
+        for text in
+            [&b"<<<<<<< HEAD\n"[..], b"version = 9\n", b"version = 1\n[task.a]\nspec = \"x\"\n", b"\xff\xfe"]
+        {
             fs::write(&path, text).unwrap();
-            assert!(Lock::read(&path).unwrap_err().hint_text().unwrap().contains("deleting it"), "{text}");
+            assert!(Lock::read(&path).unwrap_err().hint_text().unwrap().contains("delete it"), "{text:?}");
         }
     }
 }

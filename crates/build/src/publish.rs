@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::error::{BuildError, Result, failed};
 use crate::stat::Stat;
+use crate::steps::task_toml::MARK;
 use crate::store::{Placed, Store, create};
 use crate::tree::{Content, Entry, LARGE, Tree};
 
@@ -222,6 +223,18 @@ impl<'a> Publisher<'a> {
         remove_tree(&self.staging)
     }
 
+    /// Refuses to put a task in the place of something that no build made. Only asked where none is remembered.
+    pub fn refuse_strangers(&self, name: &str) -> Result<()> {
+        let place = self.out.join(name);
+        // An empty folder is nobody's loss.
+        let is_empty = fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_none());
+        if !stands(&place) || is_ours(&place) || (is_empty && !place.is_symlink()) {
+            return Ok(());
+        }
+        Err(BuildError::new(format!("`{place}` is in the way: no build made what is there"))
+            .hint("move it away, or build to another place with `--out DIR`"))
+    }
+
     /// Writes a task beside its place.
     pub fn stage(&self, name: &str, tree: &Tree) -> Result<Staged> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -398,6 +411,16 @@ fn kind_as_written(entry: &Entry, metadata: &fs::Metadata) -> Option<Kind> {
 /// A path in a folder; the folder itself without the slash that would lead through a link in its place.
 fn below(folder: &Utf8Path, path: &str) -> Utf8PathBuf {
     if path.is_empty() { folder.to_owned() } else { folder.join(path) }
+}
+
+/// Whether a task that Taskwright made stands in a place: its task.toml says so.
+pub fn is_ours(place: &Utf8Path) -> bool {
+    let text = || fs::read_to_string(place.join("task.toml")).ok();
+    let is_marked = |text: String| {
+        let task = text.parse::<toml::Table>().ok();
+        task.is_some_and(|task| task.get("metadata").is_some_and(|metadata| metadata.get(MARK).is_some()))
+    };
+    !place.is_symlink() && text().is_some_and(is_marked)
 }
 
 /// Whether anything stands at a path, be it a link to nothing.

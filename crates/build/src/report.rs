@@ -42,9 +42,11 @@ pub enum Status {
     UpToDate,
     /// It is not what the specs say; only where nothing may be built.
     Stale,
+    /// It is of a spec that is gone, and a build would remove it; only where nothing may be built.
+    Abandoned,
     /// It is of a spec that is gone, and was removed.
     Removed,
-    /// It could not be built.
+    /// It could not be built, or the build was asked to stop before it was.
     Failed(Failure),
 }
 
@@ -73,24 +75,31 @@ impl Report {
     /// Whether all went well.
     pub fn is_success(&self) -> bool {
         self.errors.is_empty()
-            && self.count(|status| matches!(status, Status::Failed(_) | Status::Stale)) == 0
+            && self.count(|status| matches!(status, Status::Failed(_) | Status::Stale | Status::Abandoned))
+                == 0
     }
 
     /// Whether the build was asked to stop.
     pub fn is_interrupted(&self) -> bool {
-        let in_task = |task: &TaskReport| matches!(&task.status, Status::Failed(Failure::Error(error)) if error.is_interrupt());
-        self.errors.iter().any(BuildError::is_interrupt) || self.tasks.iter().any(in_task)
+        self.errors.iter().any(BuildError::is_interrupt)
+            || self.tasks.iter().any(|task| task.status.is_stopped())
     }
 }
 
 impl Status {
+    /// Whether the build was asked to stop before the task was done.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Failed(Failure::Error(error)) if error.is_interrupt())
+    }
+
     /// The word for it.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Built => "built",
             Self::UpToDate => "up to date",
-            Self::Stale => "stale",
+            Self::Stale | Self::Abandoned => "stale",
             Self::Removed => "removed",
+            Self::Failed(_) if self.is_stopped() => "stopped",
             Self::Failed(_) => "failed",
         }
     }

@@ -16,7 +16,7 @@ use taskwright_spec::model::Mode;
 pub use files::File;
 
 use crate::error::{BuildError, Result};
-use crate::git::Repository;
+use crate::git::{Repository, no_repository};
 use crate::workspace::Workspace;
 
 /// A task's name, in the spellings that its files need.
@@ -101,7 +101,12 @@ pub fn scaffold(workspace: &Workspace, name: &str, mode: Mode, stop: &AtomicBool
     }
     let mut files: Vec<_> = files.into_iter().map(|file| file.path).collect();
     files.sort();
-    Ok(Scaffold { folder, files, obstacle: Repository::containing(&place).err() })
+    let obstacle = match Repository::containing(&place) {
+        Ok(Some(_)) => None,
+        Ok(None) => Some(no_repository(&place, &folder)),
+        Err(error) => Some(error),
+    };
+    Ok(Scaffold { folder, files, obstacle })
 }
 
 fn taken(folder: &Utf8Path) -> BuildError {

@@ -86,10 +86,45 @@ impl Workspace {
         self.cache_dir().join("store")
     }
 
-    /// The state of what was built to this output folder.
+    /// The state of what was built from these specs to this output folder.
     pub fn state_file(&self) -> Utf8PathBuf {
-        let name = Digest::of(self.out.as_str().as_bytes()).short();
-        self.cache_dir().join(format!("state-{name}"))
+        self.cache_dir().join(format!("state-{}", self.pair()))
+    }
+
+    /// The names of tasks that a build is about to publish for the first time.
+    pub fn pending_file(&self) -> Utf8PathBuf {
+        self.cache_dir().join(format!("pending-{}", self.pair()))
+    }
+
+    /// A name for specs and where they are built: other specs that are built to the same place do not belong to these,
+    /// and are not removed because these do not describe them.
+    fn pair(&self) -> String {
+        Digest::of(format!("{}\n{}", self.out, self.specs).as_bytes()).short()
+    }
+
+    /// Refuses an output folder that is no folder, and one among what outputs are made from.
+    ///
+    /// # Errors
+    /// One of usage, with what to name instead.
+    pub fn check_out(&self) -> Result<()> {
+        let out = &self.out;
+        let wrong =
+            |what: String| Err(BuildError::new(what).hint("name another folder with `--out DIR`").usage());
+        if fs::metadata(out).is_ok_and(|metadata| !metadata.is_dir()) {
+            return wrong(format!("`{out}` is not a folder, so nothing can be built into it"));
+        }
+        let (real, root) = (resolved(out), resolved(&self.root));
+        let taken = [
+            (self.root.join(&self.specs), "the specs are"),
+            (self.root.join(&self.templates), "the templates are"),
+            (self.store_dir(), "the store is"),
+        ];
+        // Specs that lie at the root leave no other place in the workspace.
+        let holds = |folder: Utf8PathBuf| folder != root && real.starts_with(folder);
+        match taken.iter().find(|(folder, _)| holds(resolved(folder))) {
+            Some((folder, what)) => wrong(format!("`{out}` is in `{folder}`, where {what}")),
+            None => Ok(()),
+        }
     }
 
     /// The lock that stands beside the specs.
@@ -100,6 +135,15 @@ impl Workspace {
     /// Where tasks are written before they are moved to their place: on the same file system as their place.
     pub fn staging_dir(&self) -> Utf8PathBuf {
         self.out.join(".taskwright-staging")
+    }
+}
+
+/// A path without links, as far as it exists.
+fn resolved(path: &Utf8Path) -> Utf8PathBuf {
+    let real = path.ancestors().find_map(|above| Some((above, above.canonicalize_utf8().ok()?)));
+    match real {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Utf8Path::new(""))),
+        None => path.to_owned(),
     }
 }
 

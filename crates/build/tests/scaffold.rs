@@ -153,11 +153,24 @@ fn a_folder_that_cannot_be_written_stays_as_it_was() {
 #[test]
 fn a_workspace_outside_of_git_is_told_so() {
     let room = Room::new();
-    let made = room.make("words", Mode::A).unwrap();
-    // The temporary folder may itself be in somebody's repository.
-    if let Some(obstacle) = made.obstacle {
-        assert!(obstacle.to_string().contains("is not in a git repository"), "{obstacle}");
+    // What is called `.git` and is no repository does not make one.
+    fs::create_dir(room.path(".git")).unwrap();
+    let obstacle = room.make("words", Mode::A).unwrap().obstacle;
+    let asked = Command::new("git")
+        .args(["rev-parse", "--git-dir"])
+        .current_dir(room.path(".").as_std_path())
+        .output();
+    if asked.unwrap().status.success() {
+        eprintln!("skipped: the temporary folder is in a git repository: no test of a workspace in none");
+        return;
     }
+    let obstacle = obstacle.expect("it is not said that no task can be built here");
+    assert_eq!(obstacle.to_string(), "`harbor-tasks/words` is not in a git repository");
+    assert!(obstacle.hint_text().unwrap().contains("/.git` for none: mend or remove it"), "{obstacle:?}");
+
+    fs::remove_dir(room.path(".git")).unwrap();
+    let obstacle = room.make("more-words", Mode::A).unwrap().obstacle.unwrap();
+    assert!(obstacle.hint_text().unwrap().starts_with("run `git init`"), "{obstacle:?}");
 }
 
 /// Whether a program can be run here.

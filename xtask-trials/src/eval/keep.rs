@@ -139,7 +139,6 @@ impl Keeper<'_> {
 
     /// One attempt of mode B: a trial of Harbor's.
     fn attempt(&self, sample: &SampleResult, number: usize, attempt: &Attempt) -> Trial {
-        let key = self.task.serve.harbor.as_ref().map(|harbor| harbor.run.reward_key.clone());
         let base = self.trial(sample, &(number + 1).to_string());
         let phases = attempt.phases;
         Trial {
@@ -153,7 +152,7 @@ impl Keeper<'_> {
                 step: None,
             }),
             reward: attempt.reward,
-            reward_key: key.filter(|_| attempt.reward.is_some()),
+            reward_key: attempt.reward_key.clone(),
             rewards: attempt.metrics.iter().map(|(key, value)| reward(key, *value)).collect(),
             reward_valid: attempt.reward.is_some(),
             note: (attempt.exception.is_none() && !attempt.message.is_empty())

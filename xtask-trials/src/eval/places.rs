@@ -7,13 +7,13 @@
 //! ```
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use taskwright_build::Workspace;
 use taskwright_build::digest::Digest;
+use taskwright_build::{BuildError, Workspace};
 use taskwright_eval::Candidate;
 
 /// The places of one task's evaluations.
@@ -76,11 +76,7 @@ impl Places {
             anyhow::anyhow!("the folder `{}` has a name that is not UTF-8", path.display())
         })?;
         let folder = temporary.join(format!("taskwright-eval-{user}"));
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o711)
-            .create(&folder)
-            .with_context(|| format!("making `{folder}`"))?;
+        own(&folder, user)?;
         for number in 0..1000 {
             let lock = open(&folder.join(format!("{number}.lock")))?;
             if lock.try_lock().is_ok() {
@@ -121,6 +117,19 @@ impl Places {
     }
 }
 
+/// Makes a folder that others may pass through. Its name is no secret: one that somebody else has put there is refused,
+/// since whoever owns it could exchange what an evaluation runs.
+fn own(folder: &Utf8Path, user: u32) -> anyhow::Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o711).create(folder);
+    let metadata = made.and_then(|()| std::fs::symlink_metadata(folder));
+    let metadata = metadata.with_context(|| format!("making `{folder}`"))?;
+    if !metadata.is_dir() || metadata.uid() != user {
+        let error = BuildError::new(format!("`{folder}` is not a folder of yours"));
+        return Err(error.hint("remove it, or set TMPDIR to a folder that only you write to").into());
+    }
+    Ok(())
+}
+
 fn create(folder: &Utf8Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("making `{folder}`"))
 }
@@ -143,4 +152,22 @@ fn last_number(folder: &Utf8Path) -> anyhow::Result<Option<u64>> {
     };
     let names: Vec<_> = entries.collect::<Result<_, _>>().with_context(|| format!("reading `{folder}`"))?;
     Ok(names.iter().filter_map(|entry| entry.file_name().parse().ok()).max())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_somebody_else_made_is_refused() {
+        let room = tempfile::tempdir().unwrap();
+        let room = Utf8Path::from_path(room.path()).unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let folder = room.join("ours");
+        own(&folder, user).unwrap();
+        own(&folder, user).unwrap();
+        assert!(own(&folder, user + 1).unwrap_err().to_string().contains("/ours` is not a folder of yours"));
+        std::os::unix::fs::symlink(&folder, room.join("link")).unwrap();
+        assert!(own(&room.join("link"), user).is_err());
+    }
 }

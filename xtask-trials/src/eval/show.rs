@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use taskwright_eval::{Candidate, End, EvaluationResult, IsolationGap, Outcome, SampleResult};
+use taskwright_eval::{Candidate, End, EvaluationResult, IsolationGap, Outcome, RunErrorKind, SampleResult};
 use xtask::exit::{self, Status};
 use xtask::output::{self, YELLOW, paint, say};
 
@@ -138,6 +138,11 @@ fn what_failed(sample: &SampleResult) -> String {
             let flagged = sample.attempts.iter().flat_map(|attempts| &attempts.list);
             flagged.filter_map(|attempt| attempt.exception.as_deref()).collect::<Vec<_>>().join(", ")
         }
+        // A program that ended with an error has mostly said why in its last line.
+        Outcome::CandidateError { kind: RunErrorKind::Crash, detail, .. } => {
+            let last = sample.transcript.lines().rev().find(|line| !line.trim().is_empty());
+            last.map_or_else(|| detail.clone(), |last| format!("{detail}: {last}"))
+        }
         Outcome::CandidateError { detail, .. } => detail.clone(),
         Outcome::Infrastructure { message, .. } => message.clone(),
     };
@@ -179,4 +184,26 @@ fn summary(result: &EvaluationResult, metric: &str) -> String {
 /// A number with all that a double holds.
 fn exact(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(sample: Value) -> String {
+        what_failed(&serde_json::from_value(sample).unwrap())
+    }
+
+    #[test]
+    fn a_crash_is_told_with_the_last_words() {
+        let crash = json!({
+            "id": "one", "outcome": "candidate_error", "kind": "crash",
+            "detail": "the program ended with exit status 1", "score": 0.0, "value": 0.0, "metrics": {}, "feedback": "", "seconds": 0.1,
+            "transcript": "Traceback (most recent call last):\n  File \"run.py\"\nNameError: name 'x'\n\n",
+        });
+        assert_eq!(said(crash.clone()), "the program ended with exit status 1: NameError: name 'x'");
+        let silent = crash.as_object().unwrap().iter().filter(|(key, _)| *key != "transcript");
+        let silent = silent.map(|(key, value)| (key.clone(), value.clone())).collect();
+        assert_eq!(said(silent), "the program ended with exit status 1");
+    }
 }

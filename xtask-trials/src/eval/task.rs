@@ -40,12 +40,12 @@ pub fn build(
             workspace.cache_dir().join("eval/set").join(Digest::of(text.join("\n").as_bytes()).short());
     }
     let options = Options {
-        names: vec![name.to_owned()],
+        names: vec![xtask::workspace::task_name(&workspace, name)],
         intent: Intent::Build,
         set: set.clone(),
         ..Options::default()
     };
-    let report = match build_as(&workspace, &options, stop)? {
+    let report = match build_as(&workspace, &options, |warning| !warning.in_sidecar, stop)? {
         Ok(report) => report,
         Err(status) => return Ok(Err(status)),
     };

@@ -6,6 +6,7 @@ use indicatif::ProgressBar;
 use taskwright_build::{
     self as builder, Failure, Intent, Observer, Options, Report, Status as TaskStatus, Workspace,
 };
+use taskwright_spec::Diagnostic;
 use xtask::exit::{self, Status};
 use xtask::output::{self, say};
 
@@ -36,13 +37,15 @@ pub fn build(
         return Ok(None);
     }
     let options = Options { names, intent, ..Options::default() };
-    Ok(build_as(workspace, &options, stop)?.err())
+    Ok(build_as(workspace, &options, |_| true, stop)?.err())
 }
 
-/// Builds, or only looks, and says what there is to say. An exit status is why it cannot go on.
+/// Builds, or only looks, and says what there is to say, of warnings those that matter to what comes then. An exit status
+/// is why it cannot go on.
 pub fn build_as(
     workspace: &Workspace,
     options: &Options,
+    matters: fn(&Diagnostic) -> bool,
     stop: &AtomicBool,
 ) -> anyhow::Result<Result<Report, Status>> {
     // Without a terminal it draws nothing.
@@ -51,7 +54,7 @@ pub fn build_as(
     spinner.0.finish_and_clear();
     let report = report?;
     let color = output::is_colored();
-    for warning in &report.warnings {
+    for warning in report.warnings.iter().filter(|warning| matters(warning)) {
         say(warning.render(color).trim_end());
     }
     for task in &report.tasks {
@@ -68,6 +71,10 @@ pub fn build_as(
             TaskStatus::Stale => output::error(
                 &format!("{} is not built as its spec says", task.name),
                 Some("run `cargo xtask build-tasks`; `--explain` says what changed"),
+            ),
+            TaskStatus::Abandoned => output::error(
+                &format!("{} is built, and no spec describes it any more", task.name),
+                Some("run `cargo xtask build-tasks`, which removes it"),
             ),
             TaskStatus::Built => say(&format!("built {}", task.name)),
             TaskStatus::UpToDate | TaskStatus::Removed => {}

@@ -269,8 +269,9 @@ fn what_hangs_costs_only_its_own_answer() {
     fake.hangs = Some("docker");
     let machine: Arc<dyn Machine> = Arc::new(fake);
     let started = Instant::now();
-    let diagnosis = examine(&machine, Utf8Path::new("/specs"), Duration::from_secs(1));
-    assert!(started.elapsed() < Duration::from_secs(20));
+    // Long enough for all others to answer on a busy machine, and nowhere near the minute that the one hangs.
+    let diagnosis = examine(&machine, Utf8Path::new("/specs"), Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(50));
     assert_eq!(diagnosis.missing_for(Purpose::Run), ["docker", "buildx", "compose"]);
     assert!(diagnosis.is_ready(&[Purpose::Build]));
 }

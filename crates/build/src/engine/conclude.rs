@@ -95,6 +95,7 @@ impl Build<'_> {
         &self,
         state: &State,
         plans: &[SpecPlan],
+        forgotten: &BTreeSet<String>,
         publisher: &Publisher<'_>,
         next: &mut State,
         report: &mut Report,
@@ -102,7 +103,7 @@ impl Build<'_> {
         if report.is_interrupted() || !report.errors.is_empty() {
             return false;
         }
-        let gone = abandoned(state, plans);
+        let gone = abandoned(state, plans, forgotten);
         for name in &gone {
             next.tasks.remove(name);
             match publisher.remove(name) {
@@ -175,13 +176,13 @@ fn plain_set() -> Digest {
 }
 
 /// Tasks that were built and that no spec describes any more; none as long as a spec cannot be read.
-pub(super) fn abandoned(state: &State, plans: &[SpecPlan]) -> Vec<String> {
+pub(super) fn abandoned(state: &State, plans: &[SpecPlan], forgotten: &BTreeSet<String>) -> Vec<String> {
     if plans.iter().any(|plan| plan.record.is_none()) {
         return Vec::new();
     }
     let described: BTreeSet<&String> =
         plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
-    state.tasks.keys().filter(|name| !described.contains(name)).cloned().collect()
+    state.tasks.keys().chain(forgotten).filter(|name| !described.contains(name)).cloned().collect()
 }
 
 /// What the lock says of tasks that no spec describes; nothing as long as a spec cannot be read.

@@ -20,6 +20,7 @@ use crate::error::{BuildError, Result};
 use crate::inputs::{Group, StatCache};
 use crate::lock::Lock;
 use crate::observe::{Boundary, Observer};
+use crate::pending::Pending;
 use crate::publish::Publisher;
 use crate::report::{Report, Status, TaskReport};
 use crate::state::{State, TaskRecord};
@@ -85,6 +86,7 @@ struct Build<'a> {
 
 impl Build<'_> {
     fn run(&self) -> Result<Report> {
+        self.workspace.check_out()?;
         let _lock = WorkspaceLock::acquire(self.workspace, self.observer, self.stop)?;
         let state = State::load(&self.workspace.state_file());
         let store = Store::open(&self.workspace.store_dir())?;
@@ -137,28 +139,20 @@ impl Build<'_> {
             shared: &shared,
         };
         let publisher = Publisher::new(&self.workspace.out, self.workspace.staging_dir(), &store);
+        let mut pending = Pending::read(self.workspace, &state);
         if self.options.intent != Intent::Look {
             publisher.prepare()?;
+            pending.note(open.iter().map(|open| &open.loaded.spec.name), &state)?;
         }
         make_shared(&context, &open);
         let done: Vec<Done> =
             open.par_iter().map(|open| self.task(&context, &publisher, &held_to, open)).collect();
 
-        let mut report =
-            Report { tasks: Vec::new(), warnings: Vec::new(), errors: Vec::new(), elapsed: Duration::ZERO };
-        for plan in &plans {
-            report.warnings.extend(plan.warnings.iter().cloned());
-            report.tasks.extend(plan.failure.iter().map(|failure| {
-                self.tell(TaskReport::new(plan.path.as_str(), Status::Failed(failure.clone())))
-            }));
-            report
-                .tasks
-                .extend(plan.fresh.iter().map(|name| self.tell(TaskReport::new(name, Status::UpToDate))));
-        }
+        let mut report = self.report(&plans);
         if self.is_held_to_lock() && self.options.names.is_empty() {
             report.errors.extend(refuse_strangers(&plans, &held_to));
         }
-        if self.is_settled(&state, &plans) {
+        if self.is_settled(&state, &plans) && pending.forgotten.is_empty() {
             report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
             return Ok(report);
         }
@@ -173,20 +167,41 @@ impl Build<'_> {
             report.tasks.push(done.report);
         }
         if self.options.intent == Intent::Look {
-            report.tasks.extend(abandoned(&state, &plans).into_iter().map(|name| {
+            report.tasks.extend(abandoned(&state, &plans, &pending.forgotten).into_iter().map(|name| {
                 let what = "no spec describes it any more".to_owned();
-                let stale = TaskReport { damage: vec![what], ..TaskReport::new(name, Status::Stale) };
+                let stale = TaskReport { damage: vec![what], ..TaskReport::new(name, Status::Abandoned) };
                 self.tell(stale)
             }));
         } else {
-            changed |= self.prune(&state, &plans, &publisher, &mut next, &mut report);
+            changed |= self.prune(&state, &plans, &pending.forgotten, &publisher, &mut next, &mut report);
             if let Err(error) = publisher.finish() {
                 report.errors.push(error);
             }
+            pending.keep_unknown(&next);
             self.conclude(&state, next, &plans, changed, &store, &mut report);
+            // Where the state could not be saved, all that was noted stays so.
+            if report.errors.is_empty() {
+                report.errors.extend(pending.save().err());
+            }
         }
         report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
         Ok(report)
+    }
+
+    /// What the plans say without looking into any task.
+    fn report(&self, plans: &[SpecPlan]) -> Report {
+        let mut report =
+            Report { tasks: Vec::new(), warnings: Vec::new(), errors: Vec::new(), elapsed: Duration::ZERO };
+        for plan in plans {
+            report.warnings.extend(plan.warnings.iter().cloned());
+            report.tasks.extend(plan.failure.iter().map(|failure| {
+                self.tell(TaskReport::new(plan.path.as_str(), Status::Failed(failure.clone())))
+            }));
+            report
+                .tasks
+                .extend(plan.fresh.iter().map(|name| self.tell(TaskReport::new(name, Status::UpToDate))));
+        }
+        report
     }
 
     /// Whether what is built has to be what the lock says. What `--set` builds never is.

@@ -53,8 +53,11 @@ impl Build<'_> {
         let folder = &self.workspace.specs;
         let full = self.workspace.root.join(folder);
         let entries = fs::read_dir(&full).map_err(|error| {
-            BuildError::io("reading", folder, &error)
-                .hint("`cargo xtask new NAME --mode a` makes a first spec")
+            let wrong = BuildError::io("reading", folder, &error);
+            if error.kind() == std::io::ErrorKind::NotFound {
+                return wrong.hint("`cargo xtask new NAME --mode a` makes a first spec");
+            }
+            wrong
         })?;
         let mut paths = Vec::new();
         for entry in entries {
@@ -203,7 +206,13 @@ impl Build<'_> {
             .collect();
         for name in &self.options.names {
             if !known.contains(name.as_str()) {
-                let hint = nearest_hint(name, &known, "there is no task at all: `cargo xtask new` makes one");
+                let folder = self.workspace.specs.join(name);
+                let is_folder = !name.is_empty() && self.workspace.root.join(&folder).is_dir();
+                let hint = if is_folder {
+                    format!("`{folder}` holds no `spec.toml`")
+                } else {
+                    nearest_hint(name, &known, "there is no task at all: `cargo xtask new` makes one")
+                };
                 return Err(BuildError::new(format!("there is no task `{name}`")).hint(hint).usage());
             }
         }

@@ -115,6 +115,9 @@ impl Build<'_> {
         let outputs = if let Some(outputs) = standing {
             outputs
         } else {
+            if old.is_none() {
+                publisher.refuse_strangers(&spec.name)?;
+            }
             let staged = publisher.stage(&spec.name, &tree)?;
             context.boundary(Boundary::Staged)?;
             report.status = Status::Built;

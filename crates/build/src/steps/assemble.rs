@@ -10,7 +10,7 @@ use taskwright_spec::model::{Spec, TaskSource, Verifier};
 
 use super::splits::{Resolved, Source};
 use super::task_toml::task_toml;
-use super::{Context, baseline, binary, dataset, inner_tasks, listing, secrets, serve, splits};
+use super::{Context, baseline, binary, dataset, inner_tasks, listing, scorer_words, secrets, serve, splits};
 use crate::digest::Digest;
 use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Recorder};
@@ -72,7 +72,10 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
     };
     let scorer = match &spec.scorer {
         Some(scorer) => {
-            Some(folder(&mut recorder, context, scorer.path.as_path(), &["scorer", "path"], "the scorer")?)
+            let tree =
+                folder(&mut recorder, context, scorer.path.as_path(), &["scorer", "path"], "the scorer")?;
+            scorer_words::check(scorer, &tree)?;
+            Some(tree)
         }
         None => None,
     };

@@ -231,7 +231,11 @@ fn each_row(
                 return Err(at_row(file, number, "the line is not a JSON object"));
             }
             Err(error) => {
-                return Err(at_row(file, number, format!("the line is not JSON: {error}"))
+                // The parser saw this line alone and calls it its first.
+                let words = error.to_string();
+                let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+                let what = format!("the line is not JSON at column {}: {words}", error.column());
+                return Err(at_row(file, number, what)
                     .hint("one JSON object a line, in UTF-8, without a byte order mark"));
             }
         }

@@ -9,6 +9,7 @@ pub mod git_identity;
 pub mod inner_tasks;
 pub mod listing;
 pub mod repositories;
+pub mod scorer_words;
 pub mod secrets;
 pub mod serve;
 pub mod splits;

@@ -8,7 +8,7 @@ use taskwright_spec::model::{Baseline, BaselineSource};
 
 use super::{Context, Memo};
 use crate::error::{BuildError, Result, failed};
-use crate::git::Repository;
+use crate::git::{Repository, no_repository};
 
 /// How many paths one git command is given.
 const AT_ONCE: usize = 1000;
@@ -58,9 +58,7 @@ pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Place> {
         })
         .map_err(|error| error.at(&["baseline", field]))?;
     let Some(repository) = &answers.repository else {
-        return Err(BuildError::new(format!("`{shown}` is not in a git repository"))
-            .hint("run `git init`, add the files and commit them: a baseline is a revision")
-            .at(&["baseline", field]));
+        return Err(no_repository(&context.root().join(shown), shown).at(&["baseline", field]));
     };
     if baseline.git.is_some() {
         let inside = if path == "." { Utf8PathBuf::new() } else { path.to_owned() };

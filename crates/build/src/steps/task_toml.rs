@@ -7,6 +7,8 @@ use taskwright_spec::model::{Mode, Spec, Verifier};
 
 use crate::digest::Digest;
 
+/// The key of our own words in a task's metadata, by which an output is known to be one.
+pub const MARK: &str = "taskwright";
 /// The sidecar's service name.
 const SIDECAR: &str = "eval-sidecar";
 /// Where the sidecar leaves its evidence.
@@ -32,7 +34,7 @@ pub fn task_toml(spec: &Spec, spec_digest: Digest, commit: &str) -> TaskToml {
     ours.insert("spec".to_owned(), spec_digest.to_string().into());
     ours.insert("baseline_commit".to_owned(), commit.into());
     ours.insert("mode".to_owned(), if spec.mode == Mode::A { "a" } else { "b" }.into());
-    task.metadata.insert("taskwright".to_owned(), ours.into());
+    task.metadata.insert(MARK.to_owned(), ours.into());
     task.agent.user = Some(User::Name(AGENT.to_owned()));
     task.verifier.environment_mode = Some(match spec.verifier {
         Verifier::Separate => EnvironmentMode::Separate,

@@ -4,12 +4,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::time::Duration;
 
 use camino::Utf8Path;
 use taskwright_build::{Options, Report};
 
-use crate::support::child::Builder;
+use crate::support::child::{Builder, PATIENCE};
 use crate::support::{LARGE, ROWS, TestSpace, chmod, git_command, look, skipped, spec, summary};
 
 const SPEC: &str = "harbor-tasks/alpha/spec.toml";
@@ -978,7 +977,7 @@ fn refused_without_waiting(spoil: impl Fn(&TestSpace)) -> String {
     let space = TestSpace::new();
     space.settle();
     spoil(&space);
-    let answer = Builder::new(&space).start().wait_for(Duration::from_secs(10));
+    let answer = Builder::new(&space).start().wait_for(PATIENCE);
     let answer = answer.unwrap_or_else(|_| panic!("the build waits for a pipe that nobody writes to"));
     assert_eq!(answer.code, Some(1), "{:?}", answer.lines);
     let failed = answer.lines.iter().find(|line| line.contains("alpha") && line.contains(": failed"));
@@ -1083,6 +1082,8 @@ fn an_instruction_that_says_nothing_or_is_no_text_or_is_missing() {
       |
     9 | file = "instruction.md"
       |        ^^^^^^^^^^^^^^^^
+      |
+      = help: make it, or correct the path
     "#);
 }
 
@@ -1094,6 +1095,8 @@ fn folders_that_are_missing_or_empty() {
        |
     12 | path = "scorer"
        |        ^^^^^^^^
+       |
+       = help: make it, or correct the path
     "#);
     let said = refused(|space| {
         space.remove(SCORER);
@@ -1112,6 +1115,8 @@ fn folders_that_are_missing_or_empty() {
        |
     17 | path = "dataset"
        |        ^^^^^^^^^
+       |
+       = help: make it, or correct the path
     "#);
     let said = refused(|space| {
         space.edit(SPEC, "[scorer]", "[solution]\npath = \"solution\"\n\n[scorer]");
@@ -1122,6 +1127,8 @@ fn folders_that_are_missing_or_empty() {
        |
     12 | path = "solution"
        |        ^^^^^^^^^^
+       |
+       = help: make it, or correct the path
     "#);
 }
 
@@ -1274,7 +1281,10 @@ fn lines_that_are_no_rows() {
         "{ROWS}{{\"id\": \"three\",
 "
     ));
-    assert!(said.starts_with("error: dataset `rows.jsonl`, line 3: the line is not JSON: "), "{said}");
+    assert!(
+        said.starts_with("error: dataset `rows.jsonl`, line 3: the line is not JSON at column "),
+        "{said}"
+    );
     assert!(!said.contains("line 2"), "two numbers for one line: {said}");
     insta::assert_snapshot!(rows(format!("{ROWS}[1, 2]\n")), @r#"
     error: dataset `rows.jsonl`, line 3: the line is not a JSON object
@@ -1283,8 +1293,8 @@ fn lines_that_are_no_rows() {
     17 | path = "dataset"
        |        ^^^^^^^^^
     "#);
-    insta::assert_snapshot!(rows(format!("\u{feff}{ROWS}")).replace("at line 1 column", "at column"), @r#"
-    error: dataset `rows.jsonl`, line 1: the line is not JSON: expected value at column 1
+    insta::assert_snapshot!(rows(format!("\u{feff}{ROWS}")), @r#"
+    error: dataset `rows.jsonl`, line 1: the line is not JSON at column 1: expected value
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1292,8 +1302,8 @@ fn lines_that_are_no_rows() {
        |
        = help: one JSON object a line, in UTF-8, without a byte order mark
     "#);
-    insta::assert_snapshot!(rows(b"{\"id\":\"caf\xe9\",\"split\":\"train\",\"label\":1}\n").replace("at line 1 column", "at column"), @r#"
-    error: dataset `rows.jsonl`, line 1: the line is not JSON: invalid unicode code point at column 11
+    insta::assert_snapshot!(rows(b"{\"id\":\"caf\xe9\",\"split\":\"train\",\"label\":1}\n"), @r#"
+    error: dataset `rows.jsonl`, line 1: the line is not JSON at column 11: invalid unicode code point
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1549,11 +1559,84 @@ fn files_in_the_way_of_folders() {
     let space = TestSpace::new();
     space.write("target/harbor-tasks", "");
     let error = space.try_build(&Options::default()).unwrap_err();
-    insta::assert_snapshot!(space.error(&error), @"creating `[ROOT]/target/harbor-tasks`: file exists");
+    insta::assert_snapshot!(space.error(&error), @r#"
+    `[ROOT]/target/harbor-tasks` is not a folder, so nothing can be built into it
+    help: name another folder with `--out DIR`
+    "#);
+    assert!(error.is_usage());
     space.remove("target");
     space.write("target/taskwright", "");
     let error = space.try_build(&Options::default()).unwrap_err();
-    insta::assert_snapshot!(space.error(&error), @"creating `[ROOT]/target/taskwright`: file exists");
+    insta::assert_snapshot!(space.error(&error), @r#"
+    creating `[ROOT]/target/taskwright`: file exists
+    help: a file stands where a folder should be, there or further up: move it away
+    "#);
+}
+
+#[test]
+fn an_output_folder_among_the_inputs() {
+    let mut space = TestSpace::new();
+    let before = look::contents(&space.path("harbor-tasks"));
+    for (out, said) in [
+        ("harbor-tasks", "`[ROOT]/harbor-tasks` is in `[ROOT]/harbor-tasks`, where the specs are"),
+        (
+            "harbor-tasks/alpha/new",
+            "`[ROOT]/harbor-tasks/alpha/new` is in `[ROOT]/harbor-tasks`, where the specs are",
+        ),
+        (
+            "bin/../harbor-tasks/alpha",
+            "`[ROOT]/bin/../harbor-tasks/alpha` is in `[ROOT]/harbor-tasks`, where the specs are",
+        ),
+        (
+            "target/taskwright/store",
+            "`[ROOT]/target/taskwright/store` is in `[ROOT]/target/taskwright/store`, where the store is",
+        ),
+    ] {
+        space.workspace.out = space.path(out);
+        let error = space.try_build(&Options::default()).unwrap_err();
+        assert!(error.is_usage());
+        assert_eq!(space.error(&error), format!("{said}\nhelp: name another folder with `--out DIR`"));
+    }
+    assert_eq!(look::contents(&space.path("harbor-tasks")), before);
+}
+
+#[test]
+fn a_command_of_the_scorer_that_names_no_file_of_it() {
+    let command = |word: &str| {
+        refused(|space| {
+            space.edit(SPEC, "{scorer}/run.py", word);
+            space.write("harbor-tasks/alpha/scorer/data/words.txt", "a\n");
+        })
+    };
+    insta::assert_snapshot!(command("{scorer}/rum.py"), @r#"
+    error: `harbor-tasks/alpha/scorer` holds no `rum.py`
+      --> harbor-tasks/alpha/spec.toml:13:7
+       |
+    13 | run = ["python3", "{scorer}/rum.py"]
+       |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: did you mean `{scorer}/run.py`?
+    "#);
+    assert!(command("{scorer}/some/thing").contains("help: add the file, or correct the command"));
+    for word in
+        ["{scorer}/data", "{scorer}/data/", "{scorer}/data/words.txt", "{scorer}/./x", "{scorer}/{candidate}"]
+    {
+        let space = TestSpace::with(&["alpha"]);
+        space.edit(SPEC, "{scorer}/run.py", word);
+        space.write("harbor-tasks/alpha/scorer/data/words.txt", "a\n");
+        assert_eq!(summary(&space.build()), "alpha: built", "{word}");
+    }
+}
+
+#[test]
+fn a_repository_that_git_takes_for_none() {
+    let space = TestSpace::with(&["alpha"]);
+    space.remove(".git");
+    space.write(".git", "gitdir: /nowhere\n");
+    let said = space.failure(&space.build(), "alpha");
+    assert!(said.contains("`harbor-tasks/alpha/baseline` is not in a git repository"), "{said}");
+    assert!(said.contains("/.git` for none: mend or remove it"), "{said}");
+    assert!(!said.contains("git init"), "{said}");
 }
 
 #[test]
@@ -1573,6 +1656,11 @@ fn a_name_that_no_task_has() {
     there is no task `something else`
     help: there are: alpha, beta
     "#);
+    space.write("harbor-tasks/half/spec.tml", "");
+    insta::assert_snapshot!(ask("half"), @r#"
+    there is no task `half`
+    help: `harbor-tasks/half` holds no `spec.toml`
+    "#);
     insta::assert_snapshot!(ask(""), @r#"
     there is no task ``
     help: there are: alpha, beta
@@ -1585,7 +1673,10 @@ fn the_binary_that_is_missing() {
     space.remove("bin/taskwright");
     let report = space.build();
     assert_eq!(summary(&report), "alpha: failed, beta: failed");
-    insta::assert_snapshot!(space.failure(&report, "alpha"), @"`bin/taskwright` does not exist");
+    insta::assert_snapshot!(space.failure(&report, "alpha"), @r#"
+    `bin/taskwright` does not exist
+    help: make it, or correct the path
+    "#);
 }
 
 #[test]

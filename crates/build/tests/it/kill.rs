@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use taskwright_build::Boundary;
+use taskwright_build::clean::{Scope, clean};
+use taskwright_build::{Boundary, Silent};
 
 use crate::support::child::{Act, Builder};
 use crate::support::{LARGE, TestSpace, look, summary};
@@ -135,6 +137,50 @@ fn a_build_killed_at_any_boundary_leaves_old_or_new() {
     }
 }
 
+#[test]
+fn what_a_killed_build_published_goes_with_its_spec() {
+    for (boundary, occurrence) in [(Boundary::Published, 1), (Boundary::Pruned, 0), (Boundary::Locked, 0)] {
+        let what = format!("killed at {boundary:?}");
+        let space = TestSpace::with(&["alpha", "beta", "gamma"]);
+        space.add_task("gamma");
+        let answer = Builder::new(&space).jobs(1).at(boundary, occurrence, Act::Kill).run();
+        assert_eq!(answer.code, None, "{what}: {:?}", answer.lines);
+        let published: Vec<_> =
+            ["alpha", "beta", "gamma"].into_iter().filter(|name| space.out(name).exists()).collect();
+        assert!(published.len() >= 2, "{what}: {published:?}");
+        // A build that is killed before it can clean up changes nothing about that.
+        let answer = Builder::new(&space).jobs(1).at(Boundary::Planned, 0, Act::Kill).run();
+        assert_eq!(answer.code, None, "{what}: {:?}", answer.lines);
+        space.remove(format!("harbor-tasks/{}", published[0]));
+        space.remove(format!("harbor-tasks/{}", published[1]));
+        space.commit("Remove two specs");
+
+        let said = summary(&space.look());
+        assert!(published[..2].iter().all(|name| said.contains(&format!("{name}: stale"))), "{what}: {said}");
+        let said = summary(&space.build());
+        assert!(
+            published[..2].iter().all(|name| said.contains(&format!("{name}: removed"))),
+            "{what}: {said}"
+        );
+        assert_eq!(
+            summary(&space.build()),
+            said.split(", ").last().unwrap().replace("built", "up to date"),
+            "{what}"
+        );
+        assert!(!space.workspace.pending_file().exists(), "{what}");
+    }
+}
+
+#[test]
+fn what_a_killed_build_published_is_cleaned_away() {
+    let space = TestSpace::new();
+    let answer = Builder::new(&space).jobs(1).at(Boundary::Published, 0, Act::Kill).run();
+    assert_eq!(answer.code, None, "{:?}", answer.lines);
+    clean(&space.workspace, Scope::Outputs, &Silent, &AtomicBool::new(false)).unwrap();
+    assert_eq!(fs::read_dir(&space.workspace.out).unwrap().count(), 0);
+    assert!(!space.workspace.pending_file().exists());
+}
+
 /// Numbers that look random and come again from the same seed (xorshift).
 struct Numbers(u64);
 
@@ -154,11 +200,11 @@ fn a_build_killed_at_any_moment_leaves_old_or_new() {
         std::env::var("TASKWRIGHT_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_260_101);
     let mut numbers = Numbers(seed);
     let versions = Versions::new();
-    // How long a build takes here, from start to end.
+    // How long a build takes here, from start to end; less as soon as one is seen to be quicker.
     let started = Instant::now();
     versions.take(0);
     Builder::new(&versions.space).run();
-    let whole = started.elapsed();
+    let mut whole = started.elapsed();
 
     let mut version = 0;
     let mut in_time = 0;
@@ -180,11 +226,17 @@ fn a_build_killed_at_any_moment_leaves_old_or_new() {
         let running = Builder::new(&versions.space).jobs(2).start();
         spin(delay);
         running.signal(rustix::process::Signal::KILL);
-        in_time += usize::from(running.wait().code.is_none());
+        if running.wait().code.is_none() {
+            in_time += 1;
+        } else {
+            whole = whole.min(delay);
+        }
         versions.assert_old_or_new(&what);
     }
     versions.assert_next_build_ends_in(version, "in the end");
-    assert!(in_time > ROUNDS / 2, "only {in_time} of {ROUNDS} builds were killed before they ended");
+    // Each build that ends too early brings the delays down, so that most are killed however the speed of the machine
+    // changes: a test that kills hardly any shows nothing.
+    assert!(in_time > ROUNDS / 4, "only {in_time} of {ROUNDS} builds were killed before they ended");
 }
 
 /// Waits exactly, which a sleep does not.

@@ -252,7 +252,7 @@ fn a_lock_with_conflicts_is_refused_as_a_whole() {
     let error = space.try_build(&Options { intent: Intent::Locked, ..Options::default() }).unwrap_err();
     insta::assert_snapshot!(space.error(&error), @r#"
     `[ROOT]/harbor-tasks/taskwright.lock` is not a lock that this version reads: key with no value, expected `=`
-    help: resolve merge conflicts in it by deleting it and running `cargo xtask build-tasks`
+    help: delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`
     "#);
     assert_eq!(look::difference(&outputs, &look::stats(&space.workspace.out)), "");
 }

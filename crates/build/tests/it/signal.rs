@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use taskwright_build::Boundary;
 
-use crate::support::child::{Act, Builder};
+use crate::support::child::{Act, Builder, PATIENCE};
 use crate::support::{TestSpace, look, summary};
 
 /// Interrupts a build that replaces outputs when it has got to a boundary.
@@ -80,11 +80,13 @@ fn an_interrupt_while_git_archives_ends_git_too() {
     let archiving = loop {
         match std::fs::read_to_string(&marker).ok().and_then(|id| id.trim().parse().ok()) {
             Some(id) => break id,
-            None => assert!(started.elapsed() < Duration::from_secs(20), "{:?}", running.lines()),
+            None => assert!(started.elapsed() < PATIENCE, "{:?}", running.lines()),
         }
+        std::thread::sleep(Duration::from_millis(2));
     };
     running.signal(Signal::INT);
-    let answer = running.wait_for(Duration::from_secs(5)).expect("the build waits for git");
+    // Git would go on for ten minutes.
+    let answer = running.wait_for(PATIENCE).expect("the build waits for git");
     assert_eq!(answer.code, Some(130), "{:?}", answer.lines);
     let pid = rustix::process::Pid::from_raw(archiving).unwrap();
     assert!(rustix::process::test_kill_process(pid).is_err(), "git is still there");
@@ -106,7 +108,8 @@ fn an_interrupt_ends_the_waiting_for_another_build() {
     let second = Builder::new(&space).start();
     second.expect("waiting for");
     second.signal(Signal::INT);
-    let ended = second.wait_for(Duration::from_secs(5));
+    // The first build holds its place until it is let go.
+    let ended = second.wait_for(PATIENCE);
     first.let_go();
     assert_eq!(first.wait().code, Some(0));
     let answer = ended.expect("Ctrl-C does not end the waiting");
@@ -116,13 +119,17 @@ fn an_interrupt_ends_the_waiting_for_another_build() {
 #[test]
 fn a_second_interrupt_ends_the_build_at_once() {
     let space = TestSpace::new();
-    let running = Builder::new(&space).at(Boundary::Baseline, 0, Act::Hold).start();
+    let mut running = Builder::new(&space).at(Boundary::Baseline, 0, Act::Hold).start();
     running.expect("boundary Baseline");
-    running.signal(Signal::INT);
-    // Two signals at once are one: the second is sent when the first has arrived.
-    std::thread::sleep(Duration::from_millis(100));
-    running.signal(Signal::INT);
-    let answer = running.wait_for(Duration::from_secs(5)).expect("the second interrupt is not heard");
+    // Signals that come before the one before them was heard are one with it, and nothing says when that is: they are
+    // sent until two have been heard. The build itself holds for ever.
+    let started = Instant::now();
+    while running.is_running() {
+        assert!(started.elapsed() < PATIENCE, "the second interrupt is not heard");
+        running.signal(Signal::INT);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let answer = running.wait();
     assert_eq!(answer.code, Some(130), "{:?}", answer.lines);
     assert_eq!(summary(&space.build()), "alpha: built, beta: built");
 }

@@ -19,7 +19,7 @@ use super::TestSpace;
 
 const VARIABLE: &str = "TASKWRIGHT_TEST_CHILD";
 /// Longer than any build of a test takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a child is to do.
 #[derive(Serialize, Deserialize)]
@@ -158,6 +158,10 @@ impl Running {
 
     pub fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(self.id(), signal).unwrap();
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     /// Lets a child go on that holds at a boundary.
