@@ -37,6 +37,9 @@ pub struct Attempt {
     /// The reward that counts; none if none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reward: Option<f64>,
+    /// The key that the verifier reported it under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reward_key: Option<String>,
     /// All that the verifier reported, as far as it is finite.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,

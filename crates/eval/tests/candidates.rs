@@ -142,7 +142,7 @@ fn open(folder: &Path, baseline: &ServeBaseline) -> taskwright_eval::error::Resu
 }
 
 fn limits() -> ImportLimits {
-    ImportLimits { seconds: 60, ..ImportLimits::from(&Limits { candidate_mb: 8, ..Limits::default() }) }
+    ImportLimits { seconds: 600, ..ImportLimits::from(&Limits { candidate_mb: 8, ..Limits::default() }) }
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> String {

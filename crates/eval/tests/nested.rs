@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskwright_eval::sandbox::SandboxOptions;
 use taskwright_eval::{
-    Cancel, End, ErrorClass, EvalError, EvaluationB, ModeB, ModeBOptions, Observer, Outcome, PlanB,
-    RunErrorKind, SampleResult, Trials,
+    Cancel, End, ErrorClass, EvalError, EvaluationB, IsolationMode, ModeB, ModeBOptions, Observer, Outcome,
+    Place, PlanB, RunErrorKind, SampleResult, Sandbox, SidecarPlace, Trials,
 };
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::digest::content_digest;
@@ -59,12 +60,10 @@ impl Nested {
         std::fs::create_dir(path.join("candidate")).unwrap();
         std::fs::write(path.join("candidate/pyproject.toml"), "[project]\nname = \"agent\"\n").unwrap();
         std::fs::create_dir(path.join("bin")).unwrap();
-        std::fs::write(path.join("bin/uv"), {
-            let script = include_str!("common/fake_uv.py");
-            format!("#!/usr/bin/env python3\n{script}")
-        })
-        .unwrap();
-        std::fs::set_permissions(path.join("bin/uv"), PermissionsExt::from_mode(0o755)).unwrap();
+        // A link, not a copy: what one test has open for writing, a process that another test just starts has open as
+        // well for a moment, and what is open for writing cannot be executed.
+        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/fake_uv.py");
+        std::os::unix::fs::symlink(fake, path.join("bin/uv")).unwrap();
         let config = json!({
             "serve_version": 1, "task": "acme/nested", "version": "1.0.0", "description": "d", "mode": "b",
             "baseline": {"commit": "0".repeat(40), "tree": "0".repeat(40), "read_only": []},
@@ -99,6 +98,10 @@ impl Nested {
     }
 
     fn mode(&self) -> ModeB {
+        self.mode_at(Place::Host)
+    }
+
+    fn mode_at(&self, place: Place) -> ModeB {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.folder.path().join("bin").display());
         ModeB::open(ModeBOptions {
@@ -107,13 +110,43 @@ impl Nested {
             work: self.folder.path().join("work"),
             environment: Environment::default().with("PATH", path),
             registry_path: None,
-            place: taskwright_eval::Place::Host,
+            place,
         })
         .unwrap()
     }
 
+    /// As in a sidecar: with a user of its own, who may write where the stand-in keeps its notes.
+    fn sidecar(&self) -> Place {
+        let path = self.folder.path();
+        for (folder, mode) in [("", 0o711), ("bin", 0o777), ("harbor", 0o755), ("cache", 0o755)] {
+            let folder = path.join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        // The repository may lie where the user cannot go. Another process makes the copy; see above.
+        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/fake_uv.py");
+        std::fs::remove_file(path.join("bin/uv")).unwrap();
+        let copied = std::process::Command::new("cp").args([&fake, &path.join("bin/uv")]).status();
+        assert!(copied.unwrap().success());
+        let sandbox = Sandbox::open(SandboxOptions {
+            taskwright: env!("CARGO_BIN_EXE_taskwright-sandbox-for-tests").into(),
+            runtime: path.join("runtime"),
+            isolation: IsolationMode::Required,
+            path: None,
+        });
+        Place::Sidecar(SidecarPlace {
+            harbor: path.join("harbor"),
+            cache: path.join("cache"),
+            sandbox: sandbox.unwrap(),
+            docker_socket: None,
+        })
+    }
+
     fn try_with(&self, told: &Told, cancel: &Cancel) -> Result<EvaluationB, EvalError> {
-        let mode = self.mode();
+        self.try_at(&self.mode(), told, cancel)
+    }
+
+    fn try_at(&self, mode: &ModeB, told: &Told, cancel: &Cancel) -> Result<EvaluationB, EvalError> {
         let mut rules = mode.rules(None);
         rules.attempts = self.attempts;
         let samples = ["one".to_owned(), "two".to_owned()];
@@ -231,7 +264,7 @@ fn attempts_are_counted_each() {
 
 #[test]
 fn a_candidate_that_hangs_is_not_waited_for() {
-    let nested = Nested::new().limit("sample_timeout_sec", 1);
+    let nested = Nested::new().limit("sample_timeout_sec", 5);
     nested.fake(&json!({"trials": {"one": ["hang"], "two": ["1"]}}));
     let evaluation = nested.evaluate();
     assert_eq!(values(&evaluation), [Some(-1.0), Some(1.0)]);
@@ -239,14 +272,14 @@ fn a_candidate_that_hangs_is_not_waited_for() {
         panic!()
     };
     assert_eq!(*kind, RunErrorKind::Timeout);
-    assert!(detail.contains("not finished after 1 s"), "{detail}");
+    assert!(detail.contains("not finished after 5 s"), "{detail}");
     // It is on record.
     assert_eq!((nested.evaluate().trials_run, nested.runs().len()), (0, 1));
 }
 
 #[test]
 fn an_environment_that_hangs_is_our_failure() {
-    let nested = Nested::new().limit("sample_timeout_sec", 1);
+    let nested = Nested::new().limit("sample_timeout_sec", 5);
     nested.fake(&json!({"trials": {"one": ["hang-environment", "1"], "two": ["1"]}}));
     let evaluation = nested.evaluate();
     assert_eq!(values(&evaluation), [Some(1.0), Some(1.0)]);
@@ -270,7 +303,7 @@ fn what_is_finished_when_it_is_stopped_is_kept() {
 
 #[test]
 fn what_is_finished_when_time_is_over_is_kept() {
-    let nested = Nested::new().limit("evaluation_timeout_sec", 2);
+    let nested = Nested::new().limit("evaluation_timeout_sec", 12);
     nested.fake(&json!({"trials": {"one": ["1"], "two": ["hang", "0"]}}));
     let evaluation = nested.evaluate();
     assert_eq!((values(&evaluation), evaluation.result.end), (vec![Some(1.0), Some(-1.0)], End::TimedOut));
@@ -281,7 +314,7 @@ fn what_is_finished_when_time_is_over_is_kept() {
 
 #[test]
 fn an_environment_that_never_came_up_is_our_failure_when_time_is_over() {
-    let nested = Nested::new().limit("evaluation_timeout_sec", 2);
+    let nested = Nested::new().limit("evaluation_timeout_sec", 12);
     nested.fake(&json!({"trials": {"one": ["hang-environment"], "two": ["none"]}}));
     let evaluation = nested.evaluate();
     assert_eq!((values(&evaluation), evaluation.result.end), (vec![None, None], End::Failed));
@@ -375,6 +408,63 @@ fn an_inner_task_that_was_edited_is_refused() {
     std::fs::write(nested.folder.path().join("inner/one/tests/test.sh"), "echo 2\n").unwrap();
     let error = nested.try_with(&Nested::told(), &Cancel::new()).unwrap_err().to_string();
     assert!(error.contains("build the task again"), "{error}");
+}
+
+#[test]
+fn what_a_job_leaves_running_is_ended_before_the_next() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: what_a_job_leaves_running_is_ended_before_the_next: only root has other users");
+        return;
+    }
+    let mut nested = Nested::new().limit("infrastructure_max_attempts", 2);
+    // A sidecar runs no Docker of its own.
+    nested.config["harbor"]["run"]["environment"] = json!("modal");
+    nested.fake(&json!({"trials": {"one": ["leave", "alone"], "two": ["1"]}}));
+    let mode = nested.mode_at(nested.sidecar());
+    let evaluation = nested.try_at(&mode, &Nested::told(), &Cancel::new()).unwrap();
+    assert_eq!(values(&evaluation), [Some(1.0), Some(1.0)], "{evaluation:#?}");
+    assert_eq!(nested.tasks_of_job(2), ["one"]);
+}
+
+#[test]
+fn a_reward_key_is_demanded_only_where_one_is_named() {
+    let mut nested = Nested::new();
+    assert_eq!(nested.mode().rules(None).reward_key, None);
+    // What would be taken anyway, if it is there.
+    nested.config["harbor"]["run"]["reward_key"] = json!("reward");
+    assert_eq!(nested.mode().rules(None).reward_key.as_deref(), Some("reward"));
+    nested.config["harbor"]["run"]["reward_key"] = json!("accuracy");
+    let evaluation = nested.evaluate();
+    assert_eq!(values(&evaluation), [None, None]);
+    let said = infrastructure(&evaluation, 0);
+    assert!(said.contains("no `accuracy`; it reported `reward`"), "{said}");
+}
+
+#[test]
+fn a_folder_of_somebody_elses_is_not_waited_for() {
+    let nested = Nested::new().limit("sample_timeout_sec", 1);
+    nested.fake(&json!({"notes": true, "linger_sec": 4, "trials": {"one": ["1"], "two": ["0"]}}));
+    let told = Nested::told();
+    let evaluation = nested.try_with(&told, &Cancel::new()).unwrap();
+    assert_eq!(values(&evaluation), [Some(1.0), Some(0.0)]);
+    assert!(!told.said.borrow().iter().any(|said| said.contains("stopping Harbor")), "{:?}", told.said);
+}
+
+#[test]
+fn what_others_write_beside_a_job_is_no_score() {
+    let nested = Nested::new();
+    nested.fake(&json!({"trials": {"one": ["0"], "two": ["1"]}, "stranger": "one"}));
+    let evaluation = nested.evaluate();
+    assert_eq!(values(&evaluation), [None, Some(1.0)]);
+    let said = infrastructure(&evaluation, 0);
+    assert!(said.contains("more trials of the task `one` than the 1 it planned"), "{said}");
+    // It is our failure, so it is run again.
+    nested.fake(&json!({"trials": {"one": ["0.25"]}}));
+    let again = nested.evaluate();
+    assert_eq!(
+        (values(&again), nested.tasks_of_job(2)),
+        (vec![Some(0.25), Some(1.0)], vec!["one".to_owned()])
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub fn lower(
 }
 
 fn environment(compute: &Compute) -> (EnvironmentConfig, u64) {
-    let Compute { backend, args, secrets, env, force_build, keep, allowed_hosts, resource_limits } = compute;
+    let Compute { backend, args, env, force_build, keep, allowed_hosts, resource_limits } = compute;
     let ResourceLimits {
         concurrency,
         cpus,
@@ -117,7 +117,7 @@ fn environment(compute: &Compute) -> (EnvironmentConfig, u64) {
         override_gpus: *gpus,
         override_tpu: tpu.as_ref().map(|Tpu { kind, topology }| json!({"type": kind, "topology": topology})),
         extra_allowed_hosts: allowed_hosts.clone(),
-        env: variables(secrets, env),
+        env: env.clone(),
         kwargs: args.clone(),
         ..EnvironmentConfig::named(backend)
     };

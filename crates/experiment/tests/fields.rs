@@ -61,7 +61,6 @@ system_prompt = "prompt.md"
 [compute]
 backend = "gke"
 args = { cluster_name = "c", region = "r", namespace = "n", registry_location = "l", registry_name = "x" }
-secrets = ["TRY_TOKEN"]
 env = { TRY_ENV = "1e3" }
 force_build = true
 keep = true
@@ -270,11 +269,10 @@ fn every_field_reaches_harbor() {
     is("/agents/1/kwargs/system_prompt", json!("Be brief: \"yes\"\n\tand #no\n"));
     assert!(prepared.packages[0].as_str().ends_with("/package"), "{:?}", prepared.packages);
 
-    let Compute { backend, args, secrets: _, env: _, force_build, keep, allowed_hosts, resource_limits } =
-        compute;
+    let Compute { backend, args, env, force_build, keep, allowed_hosts, resource_limits } = compute;
     is("/environment/type", json!(backend));
     is("/environment/kwargs", json!(args));
-    is("/environment/env", json!({"TRY_TOKEN": "${TRY_TOKEN}", "TRY_ENV": "1e3"}));
+    is("/environment/env", json!(env));
     is("/environment/force_build", json!(force_build));
     is("/environment/delete", json!(!keep));
     is("/environment/extra_allowed_hosts", json!(allowed_hosts));

@@ -89,7 +89,7 @@ resource_limits = { cpu = 2, storage_mb = 100 }
     error: a value of `OPENAI_API_KEY` stands in the file
       --> experiments/try.toml:10:26
        |
-    10 | env = { OPENAI_API_KEY = "sk-1234" }
+    10 | env = { OPENAI_API_KEY = "*******" }
        |                          ^^^^^^^^^
        |
        = help: a manifest is committed: name it in `secrets` and set it where Harbor runs, or write `OPENAI_API_KEY = "$${OTHER_NAME}"`
@@ -201,12 +201,37 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn a_secret_is_not_repeated() {
-    for table in ["secrets = [\"sk-very-secret\"]", "env = { API_KEY = \"sk-very-secret\" }"] {
-        // The line of the file is shown, as it must be; the words about it do not say it again.
-        let said = said(&with(&format!("[[agents]]\nname = \"x\"\n{table}")));
-        assert_eq!(said.matches("sk-very-secret").count(), 1, "{said}");
+fn a_secret_is_not_shown() {
+    let tables = [
+        "[[agents]]\nname = \"x\"\nsecrets = [\"sk-very-secret\"]",
+        "[[agents]]\nname = \"x\"\nsecrets = [\"KEY=sk-very-secret\", \"A\", \"A\"]",
+        "[[agents]]\nname = \"x\"\nenv = { API_KEY = \"sk-very-secret\" }",
+        "[[agents]]\nname = \"x\"\nsecrets = [\"A\"]\nenv = { A = \"sk-very-secret\" }",
+        "[[agents]]\nname = \"x\"\nargs = { llm = { api_key = \"sk-very-secret\" }, self = 1 }",
+        "[verification]\nenv = { JUDGE_TOKEN = \"sk-very-secret\" }",
+        "[compute]\nenv = { MY_PASSWORD = \"sk-very-secret\" }",
+        // What is wrong is something else, on the same line.
+        "[[agents]]\nname = \"x\"\nenv = { API_KEY = \"sk-very-secret\", \"C D\" = \"x\" }",
+        "[[agents]]\nname = \"x\"\nenv = { API_KEY = \"sk-very-secret\", API_KEY = \"x\" }",
+        "[[agents]]\nname = \"x\"\nenv = { API_KEY = \"sk-very-secret\"",
+        "[[agents]]\nname = \"x\"\nenv = { API_KEY = \"sk-very-secret",
+        "[[agents]]\nnane = \"x\"\nenv = { API_KEY = \"sk-very-secret\" }",
+    ];
+    for table in tables {
+        let said = said(&with(table));
+        assert!(said.contains("error: ") && !said.contains("very"), "{said}");
     }
+    let said = said(&with("[[agents]]\nname = \"x\"\nenv = { API_KEY = \"sk-é-secret\", \"C D\" = \"x\" }"));
+    // Places stay what they are.
+    assert!(said.contains("{ API_KEY = \"***×*******\", \"C D\" = \"x\" }"), "{said}");
+    assert!(said.contains("try.toml:10:19\n") && said.contains("try.toml:10:34\n"), "{said}");
+}
+
+#[test]
+fn environments_take_no_variable_of_the_machine() {
+    let said = said(&with("[compute]\nenv = { A = \"$${B}\", C = \"plain\" }"));
+    assert!(said.contains("it would hold this text") && said.contains("`A = \"${B}\"`"), "{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{said}");
 }
 
 #[test]

@@ -30,11 +30,11 @@ fn is_there() -> bool {
     support::harbor().is_some() && support::docker()
 }
 
-/// A workspace with two tasks, and the job of a manifest about them.
-fn space(manifest: &str) -> (Space, Prepared) {
+/// A workspace with two tasks, one of which takes so many seconds, and the job of a manifest about them.
+fn space(manifest: &str, seconds: u32) -> (Space, Prepared) {
     let space = Space::new();
     space.task("tasks/quick", "touch /tmp/done");
-    space.task("tasks/slow", "sleep 3; touch /tmp/done");
+    space.task("tasks/slow", &format!("sleep {seconds}; touch /tmp/done"));
     space.write("tiny.toml", manifest);
     let prepared = space.prepare("tiny.toml").unwrap();
     (space, prepared)
@@ -51,7 +51,7 @@ fn a_run_is_watched_kept_and_finished() {
     if !is_there() {
         return;
     }
-    let (space, prepared) = space(MANIFEST);
+    let (space, prepared) = space(MANIFEST, 3);
     let (harbor, job) = start(&space, &prepared);
     assert!(harbor.check(&prepared.yaml().unwrap()).unwrap().contains("4 trial(s)"));
 
@@ -99,12 +99,12 @@ fn a_run_that_is_stopped_goes_on_where_it_was() {
     if !is_there() {
         return;
     }
-    let (space, prepared) = space(&MANIFEST.replace("concurrency = 2", "concurrency = 1"));
+    let (space, prepared) = space(&MANIFEST.replace("concurrency = 2", "concurrency = 1"), 3);
     let (harbor, job) = start(&space, &prepared);
     let lock = job.acquire().unwrap().unwrap();
     let stop = AtomicBool::new(false);
     let ending = harbor.run(&job, &lock, None, &stop, &mut |now| {
-        if now.tally.ended() == 1 && now.running == 1 {
+        if now.tally.ended() >= 1 && now.running == 1 {
             stop.store(true, Ordering::Relaxed);
         }
     });
@@ -144,7 +144,7 @@ fn a_run_ends_when_its_time_is_up() {
     if !is_there() {
         return;
     }
-    let (space, prepared) = space(&format!("{MANIFEST}[timeouts]\nrun_sec = 4.0\n"));
+    let (space, prepared) = space(&format!("{MANIFEST}[timeouts]\nrun_sec = 4.0\n"), 100);
     let (harbor, job) = start(&space, &prepared);
     let lock = job.acquire().unwrap().unwrap();
     let ending = harbor.run(&job, &lock, prepared.run_sec, &AtomicBool::new(false), &mut |_| {});
@@ -160,10 +160,13 @@ fn what_harbor_refuses_is_said_in_its_words() {
     if support::harbor().is_none() {
         return;
     }
-    let (space, mut prepared) = space(&MANIFEST.replace(
-        "name = \"nop\"",
-        "name = \"claude-code\"\nmodel = \"anthropic/x\"\nargs = { max_trns = 3 }\nsecrets = [\"TRY_NO_SUCH_VARIABLE\"]",
-    ));
+    let (space, mut prepared) = space(
+        &MANIFEST.replace(
+            "name = \"nop\"",
+            "name = \"claude-code\"\nmodel = \"anthropic/x\"\nargs = { max_trns = 3 }\nsecrets = [\"TRY_NO_SUCH_VARIABLE\"]",
+        ),
+        3,
+    );
     let harbor = Harbor::find(&space.root, &prepared).unwrap();
     prepared.keep(&space.root).unwrap();
     let said = harbor.check(&prepared.yaml().unwrap()).unwrap_err().to_string();
@@ -180,7 +183,7 @@ fn a_job_that_cannot_begin_says_why() {
     if !is_there() {
         return;
     }
-    let (space, _) = space(MANIFEST);
+    let (space, _) = space(MANIFEST, 3);
     // A closed network needs an image that the local engine has not.
     let toml = std::fs::read_to_string(space.root.join("tasks/slow/task.toml")).unwrap();
     space.write(

@@ -10,6 +10,7 @@
 //!   takes, and the run itself, from its start to its end.
 //! - [`child`], [`watch`], [`containers`]: the process of a run, its trials as they end, and what it leaves in Docker.
 //! - [`dataset`]: the digest of a set of tasks.
+//! - [`credentials`]: names under which Harbor expects a credential.
 //! - [`names`]: names of task directories, tasks, steps and files that Harbor can live with.
 //! - [`version`]: the release of Harbor all this was tested against.
 //!
@@ -38,6 +39,7 @@ pub mod child;
 pub mod command;
 #[cfg(feature = "runs")]
 pub mod containers;
+pub mod credentials;
 #[cfg(feature = "runs")]
 pub mod dataset;
 pub mod digest;

@@ -125,15 +125,16 @@ fn numbers(version: &str) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
+    /// A folder with a program. Another process writes it: what this one has open for writing, a process that another
+    /// test just starts has open as well for a moment, and what is open for writing cannot be executed.
     fn folder_with(name: &str, script: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
+        let written =
+            Command::new("/bin/sh").args(["-c", write]).arg(folder.path().join(name)).arg(script).status();
+        assert!(written.unwrap().success());
         folder
     }
 

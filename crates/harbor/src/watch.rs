@@ -12,6 +12,9 @@ use std::time::{Instant, SystemTime};
 
 use serde::Deserialize;
 
+use crate::document::{Folder, MAX_DOCUMENT, parse};
+use crate::job::JobFolder;
+
 /// What happened to a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrialEvent {
@@ -41,15 +44,18 @@ pub struct Watch {
     trials: HashMap<String, Seen>,
 }
 
+/// What a file looks like from outside: its number, its size, and when it was changed.
+type Look = (u64, u64, i64, i64);
+
 #[derive(Debug)]
 struct Seen {
     began: Instant,
     /// The folder's own number: a folder that is made anew has another one.
     folder: u64,
     /// What the result looked like when it could be read: a file that changes is read again.
-    result: Option<(u64, i64, i64)>,
+    result: Option<Look>,
     /// What it looked like when it could not.
-    unreadable: Option<(u64, i64, i64)>,
+    unreadable: Option<Look>,
 }
 
 impl Watch {
@@ -83,6 +89,8 @@ impl Watch {
             }
             let seen = match self.trials.entry(trial.clone()) {
                 std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                // A folder that somebody else made is no trial that runs, and must not be waited for.
+                std::collections::hash_map::Entry::Vacant(_) if !is_trial(&self.job, &trial) => continue,
                 std::collections::hash_map::Entry::Vacant(entry) => {
                     events.push(TrialEvent::Began { trial: trial.clone() });
                     let (folder, began) = (folder.ino(), began(&folder));
@@ -94,7 +102,7 @@ impl Watch {
             if seen.result == Some(look) || seen.unreadable == Some(look) {
                 continue;
             }
-            if is_whole(&path, &trial) {
+            if is_whole(&self.job, &trial) {
                 seen.result = Some(look);
                 events.push(TrialEvent::Ended { trial, dir });
             } else {
@@ -143,9 +151,9 @@ fn names(entries: std::fs::ReadDir) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn appearance(path: &Path) -> Option<(u64, i64, i64)> {
+fn appearance(path: &Path) -> Option<Look> {
     let metadata = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some((metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+    Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 /// When a folder was made, on the clock that only goes forward; at the latest now.
@@ -156,14 +164,23 @@ fn began(folder: &std::fs::Metadata) -> Instant {
     age.and_then(|age| now.checked_sub(age)).unwrap_or(now)
 }
 
-/// Whether a file is a whole result of the trial of that name.
-fn is_whole(path: &Path, trial: &str) -> bool {
+/// Whether Harbor has written anything into a folder of a job.
+fn is_trial(job: &Path, trial: &str) -> bool {
+    JobFolder::open(job).and_then(|job| job.trial(trial)).is_ok_and(|folder| folder.is_trial())
+}
+
+/// Whether a job holds a whole result of the trial of that name. Others may write there while we look: what stands in the
+/// place of the folder or of the file by now is not waited for, not followed, and not read beyond what a result can have.
+fn is_whole(job: &Path, trial: &str) -> bool {
     #[derive(Deserialize)]
     struct Identity {
         trial_name: String,
     }
-    let Ok(text) = std::fs::read(path) else { return false };
-    serde_json::from_slice::<Identity>(&text).is_ok_and(|identity| identity.trial_name == trial)
+    let mut bytes = Vec::new();
+    let folder = Folder::open(job).and_then(|job| job.folder(trial.as_ref()));
+    let read = folder.is_ok_and(|folder| folder.read("result.json", MAX_DOCUMENT, &mut bytes).is_ok());
+    let identity = || parse(&bytes, |text| serde_json::from_str::<Identity>(text));
+    read && identity().is_ok_and(|identity| identity.trial_name == trial)
 }
 
 #[cfg(test)]
@@ -187,6 +204,9 @@ mod tests {
         assert!(watch.look().unwrap().is_empty());
         std::fs::create_dir_all(job.join("a__1")).unwrap();
         std::fs::write(job.join("result.json"), "{}").unwrap();
+        // Harbor has made the folder and nothing in it yet.
+        assert!(watch.look().unwrap().is_empty());
+        std::fs::write(job.join("a__1/trial.log"), "").unwrap();
         assert_eq!(watch.look().unwrap(), [began("a__1")]);
         assert_eq!(watch.running().map(|(name, _)| name).collect::<Vec<_>>(), ["a__1"]);
         // Half written, then a forgery further down, then whole.
@@ -214,13 +234,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_put_in_a_results_place_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = folder.path();
+        let place = |trial: &str| {
+            std::fs::create_dir_all(job.join(trial)).unwrap();
+            std::fs::write(job.join(trial).join("trial.log"), "").unwrap();
+            job.join(trial).join("result.json")
+        };
+        rustix::fs::mkfifoat(rustix::fs::CWD, place("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        // A hole, which takes no room and would be read as a gigabyte of zeros.
+        std::fs::File::create(place("large")).unwrap().set_len(1 << 30).unwrap();
+        result(job, "whole", r#"{"trial_name": "link", "rewards": 1}"#);
+        std::os::unix::fs::symlink(job.join("whole/result.json"), place("link")).unwrap();
+        std::fs::create_dir(place("folder")).unwrap();
+        for trial in ["pipe", "large", "link", "folder"] {
+            assert!(!is_whole(job, trial), "{trial}");
+        }
+        let mut watch = Watch::new(job);
+        let begun = ["folder", "large", "link", "pipe", "whole"].map(began);
+        assert_eq!(watch.look().unwrap(), begun);
+        // What Harbor puts there is, also with a number that JSON has not.
+        std::fs::remove_file(place("pipe")).unwrap();
+        result(job, "pipe", r#"{"trial_name": "pipe", "rewards": {"reward": NaN}}"#);
+        assert_eq!(
+            watch.look().unwrap(),
+            [TrialEvent::Ended { trial: "pipe".to_owned(), dir: job.join("pipe") }]
+        );
+    }
+
+    #[test]
     fn what_is_no_trial() {
         let folder = tempfile::tempdir().unwrap();
         result(folder.path(), "notes", r#"{"trial_name": "another"}"#);
         std::os::unix::fs::symlink("/", folder.path().join("link")).unwrap();
+        std::fs::create_dir_all(folder.path().join("mine/agent")).unwrap();
         let mut watch = Watch::new(folder.path());
         assert_eq!(watch.look().unwrap(), [began("notes")]);
-        assert_eq!(trial_names(folder.path()).unwrap(), ["notes"]);
+        assert_eq!(trial_names(folder.path()).unwrap(), ["mine", "notes"]);
         assert!(trial_names(&folder.path().join("no")).unwrap().is_empty());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskwright_eval::{Attempts, Cancel};
 use taskwright_spec::serve::ServeConfig;
@@ -54,6 +54,8 @@ pub enum Way {
     Ours,
     /// Every sample has this value, but they take their time.
     Slow(f64),
+    /// So many samples have this value; then nothing more comes until the evaluation is stopped.
+    Stuck(f64, u64),
 }
 
 /// A runner that runs nothing. The tree of a commit is the commit.
@@ -94,15 +96,19 @@ impl Runner for Fake {
     fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<(), String> {
         let way = self.ways.lock().unwrap().get(&job.commit).copied().unwrap_or(Way::Value(1.0));
         for (index, id) in &job.samples {
-            if matches!(way, Way::Slow(_)) {
-                std::thread::sleep(Duration::from_millis(20));
+            match way {
+                Way::Slow(_) => std::thread::sleep(Duration::from_millis(20)),
+                Way::Stuck(_, most) if self.ran.load(Ordering::SeqCst) >= most => {
+                    wait_until("the evaluation is stopped", || stop.is_cancelled());
+                }
+                _ => {}
             }
             if stop.is_cancelled() {
                 return Ok(());
             }
             let before = self.ran.fetch_add(1, Ordering::SeqCst);
             let (value, failure) = match way {
-                Way::Value(value) | Way::Slow(value) => (Some(value), None),
+                Way::Value(value) | Way::Slow(value) | Way::Stuck(value, _) => (Some(value), None),
                 Way::Lucky(first, later) => (Some(if before < 12 { first } else { later }), None),
                 Way::Crash => (Some(0.0), Some("crash")),
                 Way::Ours => (None, Some("infrastructure")),
@@ -125,6 +131,15 @@ impl Runner for Fake {
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String> {
         std::fs::write(to, commits.join("\n")).map_err(|error| error.to_string())
+    }
+}
+
+/// Waits until something holds, for so long that a busy machine is no reason to give up.
+pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(2);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

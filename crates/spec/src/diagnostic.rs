@@ -1,5 +1,7 @@
 //! Mistakes with their places: what was found, where, and what to do, for people and for programs.
 
+mod shown;
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use camino::Utf8PathBuf;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use self::shown::Shown;
 use crate::source::Source;
 
 /// How many diagnostics are written out in full: more of them only hide the first.
@@ -37,13 +40,15 @@ pub struct Label {
     pub span: Range<usize>,
     /// What is to be said of them; may be empty.
     pub text: String,
+    /// Whether they may be a secret, and are not to be shown.
+    pub hidden: bool,
 }
 
 impl Label {
     /// A place without a word.
     pub fn new(source: Arc<Source>, span: Range<usize>) -> Self {
         let span = source.clip(span);
-        Self { source, span, text: String::new() }
+        Self { source, span, text: String::new(), hidden: false }
     }
 
     /// The same place with a word about it.
@@ -67,6 +72,8 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Whether it is only about what happens in the eval sidecar, and so means nothing where there is none.
+    pub in_sidecar: bool,
 }
 
 impl Diagnostic {
@@ -78,6 +85,7 @@ impl Diagnostic {
             primary,
             secondary: Vec::new(),
             hint: None,
+            in_sidecar: false,
         }
     }
 
@@ -100,8 +108,17 @@ impl Diagnostic {
         self
     }
 
-    /// The text for people: message, place, source line, caret, help.
+    /// Its places, the first one first.
+    fn labels(&self) -> impl Iterator<Item = &Label> {
+        std::iter::once(&self.primary).chain(&self.secondary)
+    }
+
+    /// The text for people: message, place, source line, caret, help. What may be a secret is masked.
     pub fn render(&self, color: bool) -> String {
+        self.render_with(&Shown::of(std::iter::once(self)), color)
+    }
+
+    fn render_with(&self, shown: &Shown, color: bool) -> String {
         let (level, renderer) = match self.severity {
             Severity::Error => (Level::ERROR, Renderer::styled()),
             Severity::Warning => (Level::WARNING, Renderer::styled()),
@@ -109,11 +126,13 @@ impl Diagnostic {
         let renderer = if color { renderer } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
 
-        let mut files = vec![(&self.primary.source, vec![(AnnotationKind::Primary, &self.primary)])];
+        let first = vec![(AnnotationKind::Primary, &self.primary)];
+        let mut files = vec![(shown.source(&self.primary), first)];
         for label in &self.secondary {
-            match files.iter_mut().find(|(source, _)| *source == &label.source) {
+            let source = shown.source(label);
+            match files.iter_mut().find(|(known, _)| *known == source) {
                 Some((_, labels)) => labels.push((AnnotationKind::Context, label)),
-                None => files.push((&label.source, vec![(AnnotationKind::Context, label)])),
+                None => files.push((source, vec![(AnnotationKind::Context, label)])),
             }
         }
         let mut group = Group::with_title(level.primary_title(self.message.as_str()));
@@ -264,8 +283,9 @@ impl Diagnostics {
 
     /// The text for people, one diagnostic after the other.
     pub fn render(&self, color: bool) -> String {
-        let mut parts: Vec<String> =
-            self.items.iter().take(MOST_RENDERED).map(|item| item.render(color)).collect();
+        let shown = Shown::of(self.items.iter());
+        let items = self.items.iter().take(MOST_RENDERED);
+        let mut parts: Vec<String> = items.map(|item| item.render_with(&shown, color)).collect();
         if self.items.len() > MOST_RENDERED {
             parts.push(format!("... and {} more", self.items.len() - MOST_RENDERED));
         }

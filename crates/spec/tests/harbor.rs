@@ -282,21 +282,8 @@ reward_key = """#,
     )]);
     insta::assert_snapshot!(said, @r#"
     error 15:14 <""> `reward_key` is empty
-      help: name a key of the inner reward.json, usually "reward"
+      help: name a key of the inner reward.json, or leave it out
     "#);
-}
-
-#[test]
-fn upstream_without_a_gateway() {
-    let said = b(&[(
-        r#"environment = "modal""#,
-        r#"environment = "modal"
-task_services_use_upstream = true"#,
-    )]);
-    insta::assert_snapshot!(said, @"
-    error 15:30 <true> there is no metered credential to go around
-      help: leave it out, or add `[gateway]`
-    ");
 }
 
 #[test]
@@ -311,7 +298,7 @@ secrets = ["API_KEY"]"#,
             r#"environment = "modal""#,
             r#"environment = "modal"
 agent_env = { A = "$${API_KEY}", B = "$${API_KY}", "C D" = "x" }
-task_env = { E = "$${OTHER}", F = "$${OTHER:-none}" }"#,
+task_env = { E = "$${API_KEY}", F = "$${API_KEY:-none}", G = "$$API_KEY" }"#,
         ),
     ]);
     insta::assert_snapshot!(said, @r#"
@@ -319,8 +306,10 @@ task_env = { E = "$${OTHER}", F = "$${OTHER:-none}" }"#,
       help: did you mean `API_KEY`? the sidecar has `API_KEY`
     error 16:52 <"C D"> `C D` cannot be the name of an environment variable
       help: use letters, digits and `_`, and no digit first
-    error 17:18 <"$${OTHER}"> the sidecar has no variable `OTHER`
-      help: add `OTHER` to `secrets`
+    error 17:18 <"$${API_KEY}"> Harbor does not look into the variables of an environment: it would hold this text
+      help: take it in the task's own task.toml: `[environment.env]` with `E = "${API_KEY}"`
+    error 17:37 <"$${API_KEY:-none}"> Harbor does not look into the variables of an environment: it would hold this text
+      help: take it in the task's own task.toml: `[environment.env]` with `F = "${API_KEY:-none}"`
     "#);
 }
 

@@ -170,7 +170,7 @@ impl Drop for Scorer {
 /// A process of the scorer's that left its group can hold the stream open for ever: do not wait for that.
 fn wait_for<T>(thread: &JoinHandle<T>) -> bool {
     let start = Instant::now();
-    while !thread.is_finished() && start.elapsed() < Duration::from_millis(500) {
+    while !thread.is_finished() && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(1));
     }
     thread.is_finished()

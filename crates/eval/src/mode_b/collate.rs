@@ -24,7 +24,8 @@ use taskwright_spec::model::{Aggregate, Direction};
 use taskwright_spec::serve::ServeInnerTask;
 
 use self::attempt::Judged;
-use self::matching::{Evidence, Index, JobDigests};
+use self::matching::{Evidence, Index, JobPlan};
+use crate::attempts::Attempt;
 use crate::result::{ErrorClass, SampleResult};
 
 /// A sample that was planned, and how its trials are known.
@@ -94,12 +95,20 @@ pub struct Note {
 /// What kind of thing does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
-    /// A trial of no planned sample, or of another version of its task.
+    /// A trial of no planned sample, or of another version of its task; or a job with more trials than it planned.
     Foreign,
     /// A trial that has not ended.
     Unfinished,
     /// A result, a lock or a directory that cannot be read.
     Damaged,
+}
+
+/// A trial of a planned sample.
+struct Found {
+    /// The sample's place in the plan.
+    place: usize,
+    /// Whether it has ended, and so is an attempt.
+    ended: bool,
 }
 
 /// Collates the trials of some job directories.
@@ -153,20 +162,62 @@ impl<'a> Collation<'a> {
             Ok(trials) => trials,
             Err(error) => return self.damaged(error),
         };
-        let digests = JobDigests::of(&job);
+        let plan = JobPlan::of(&job);
+        let before: Vec<usize> = self.attempts.iter().map(Vec::len).collect();
+        let mut unfinished = vec![0; self.planned.len()];
         for trial in trials {
             match trial {
                 Ok(trial) => {
-                    self.add(&trial, &digests);
+                    if let Some(Found { place, ended: false }) = self.add(&trial, &plan) {
+                        unfinished[place] += 1;
+                    }
                 }
                 Err(error) => self.damaged(error),
             }
         }
+        for (place, (before, unfinished)) in before.into_iter().zip(unfinished).enumerate() {
+            self.refuse_unplanned(path, &plan, place, before, unfinished);
+        }
+    }
+
+    /// Takes the attempts at a sample back that a job added if it holds more trials of it than it planned: somebody else
+    /// has put some there, and which ones cannot be told. A trial that was copied is still one.
+    fn refuse_unplanned(
+        &mut self,
+        job: &Path,
+        plan: &JobPlan<'_>,
+        place: usize,
+        before: usize,
+        unfinished: u64,
+    ) {
+        let added = &self.attempts[place][before..];
+        if added.is_empty() {
+            return;
+        }
+        let directory = &self.planned[place].directory;
+        let Some(trials) = plan.trials(directory) else { return };
+        let mut distinct: Vec<&Attempt> = Vec::new();
+        let is_planned = added.iter().all(|judged| {
+            if !distinct.contains(&&judged.attempt) {
+                distinct.push(&judged.attempt);
+            }
+            distinct.len() as u64 + unfinished <= trials
+        });
+        if is_planned {
+            return;
+        }
+        let reason = format!(
+            "it holds more trials of the task `{}` than the {trials} it planned, so that none of them counts",
+            directory.escape_debug()
+        );
+        self.attempts[place].truncate(before);
+        self.attempts[place].push(attempt::unplanned(job, &reason));
+        self.notes.push(Note { path: job.to_owned(), kind: NoteKind::Foreign, reason });
     }
 
     /// Adds one trial; says whose sample it is, by its place in the plan, if it has ended and counts.
     pub fn add_trial(&mut self, trial: &TrialFolder) -> Option<usize> {
-        self.add(trial, &JobDigests::default())
+        self.add(trial, &JobPlan::default()).filter(|found| found.ended).map(|found| found.place)
     }
 
     /// Adds an attempt that the candidate failed and that Harbor left no word of: its agent cannot be made, its trial
@@ -188,7 +239,7 @@ impl<'a> Collation<'a> {
         conclude::sample(&self.planned[place].id, self.rules, self.attempts[place].clone())
     }
 
-    fn add(&mut self, folder: &TrialFolder, digests: &JobDigests<'_>) -> Option<usize> {
+    fn add(&mut self, folder: &TrialFolder, plan: &JobPlan<'_>) -> Option<Found> {
         let result = match folder.result(&mut self.buffer) {
             Err(error) if error.is_missing() && !folder.is_trial() => return None,
             other => other,
@@ -201,7 +252,7 @@ impl<'a> Collation<'a> {
         };
         match folder.lock(&mut self.buffer) {
             Ok(Some(lock)) => evidence.take(&lock),
-            Ok(None) => evidence.take_job_lock(digests),
+            Ok(None) => evidence.take_job_lock(plan),
             Err(error) => self.damaged(error),
         }
         let note = |kind, reason: String| Note { path: folder.path().to_owned(), kind, reason };
@@ -221,7 +272,7 @@ impl<'a> Collation<'a> {
             Ok(trial) => attempt::judge(&trial, folder, self.rules),
             Err(error) if error.is_missing() => {
                 self.notes.push(note(NoteKind::Unfinished, "the trial has not ended".to_owned()));
-                return None;
+                return Some(Found { place, ended: false });
             }
             Err(error) => {
                 self.notes.push(note(NoteKind::Damaged, error.problem.to_string()));
@@ -229,7 +280,7 @@ impl<'a> Collation<'a> {
             }
         };
         self.attempts[place].push(judged);
-        Some(place)
+        Some(Found { place, ended: true })
     }
 
     fn damaged(&mut self, error: DocumentError) {

@@ -61,6 +61,7 @@ pub(super) fn evaluate(
         planned,
         record,
         runner,
+        is_admitted: false,
         environment,
         trials_run: 0,
         trouble: Vec::new(),
@@ -79,6 +80,8 @@ struct Conduct<'a> {
     planned: Vec<PlannedSample>,
     record: Record,
     runner: Runner,
+    /// Whether the record was opened to the runner.
+    is_admitted: bool,
     environment: Environment,
     /// Which samples the observer knows of.
     told: Vec<bool>,
@@ -220,7 +223,9 @@ impl Conduct<'_> {
         let number = self.record.rounds(self.plan.name)?.len() + 1;
         let round = self.record.round(self.plan.name, number);
         let candidate = self.record.candidate(self.plan.candidate)?;
-        self.runner.admit(&self.record, &candidate)?;
+        if !std::mem::replace(&mut self.is_admitted, true) {
+            self.runner.admit(&self.record, &candidate)?;
+        }
         // As many attempts for all: that is what Harbor calls attempts. Otherwise a task is named as often as it is to be
         // tried; but a registry's set names each once, so that who misses more of them waits for another round.
         let fewest = left.iter().map(|(_, times)| *times).min().unwrap_or(1);
@@ -245,9 +250,14 @@ impl Conduct<'_> {
             if trials == 1 { "" } else { "s" },
             round.log.display()
         ));
-        let done = self.watch(&round, &command, trials)?;
+        let done = self.watch(&round, &command, trials);
+        self.runner.settle()?;
+        let done = done?;
         self.trouble.extend(done.trouble.clone());
-        let failed = self.faults(&round, &command, &config.agents[0], left, &done)?;
+        let failed = self.faults(&round, &command, &config.agents[0], left, &done);
+        // Finding out has perhaps run the candidate again.
+        self.runner.settle()?;
+        let failed = failed?;
         let how = done.how;
         round.write_end(&RoundEnd { how, status: done.status, failed })?;
         self.learn_digests()?;

@@ -1,8 +1,9 @@
 //! Tells of trials and samples as they finish, while a job runs.
 
 use std::collections::HashSet;
+use std::path::Path;
 
-use taskwright_harbor::job::TrialFolder;
+use taskwright_harbor::job::{JobFolder, TrialFolder};
 use taskwright_harbor::watch::TrialEvent;
 
 use super::collate::Collation;
@@ -26,6 +27,11 @@ pub(super) struct Live<'a> {
     pub ended: HashSet<String>,
 }
 
+/// A trial's folder, unless it has become something else since.
+fn opened(dir: &Path) -> Option<TrialFolder> {
+    JobFolder::open(dir.parent()?).ok()?.trial(dir.file_name()?).ok()
+}
+
 impl Live<'_> {
     /// Takes what happened to a trial.
     pub fn take(&mut self, event: &TrialEvent) {
@@ -43,10 +49,7 @@ impl Live<'_> {
         }
         self.observer.trials(&self.trials);
         let TrialEvent::Ended { dir, .. } = event else { return };
-        let Some(place) = TrialFolder::open(dir).ok().and_then(|trial| self.collation.add_trial(&trial))
-        else {
-            return;
-        };
+        let Some(place) = opened(dir).and_then(|trial| self.collation.add_trial(&trial)) else { return };
         let sample = self.collation.sample(place);
         // What Harbor may try again is not finished.
         let is_final = !self.retries || matches!(sample.outcome, Outcome::Scored(_));

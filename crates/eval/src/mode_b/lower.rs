@@ -73,8 +73,6 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         agent_args,
         agent_env,
         task_env,
-        // The gateway's.
-        task_services_use_upstream: _,
         // The command line's.
         extra_args: _,
         // The outer run's.

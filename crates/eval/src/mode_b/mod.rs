@@ -152,8 +152,7 @@ impl ModeB {
             aggregate: run.aggregate,
             direction: objective.direction,
             failure_value: objective.failure_value,
-            // Harbor's usual key is a default, not a demand: a verifier that reports another single key is understood.
-            reward_key: Some(run.reward_key.clone()).filter(|key| key != "reward"),
+            reward_key: run.reward_key.clone(),
             metric: objective.metric.clone(),
             feedback_bytes,
         }

@@ -10,7 +10,7 @@ use taskwright_spec::model::{HarborRun, RunAs};
 
 use super::record::Record;
 use crate::cancel::Cancel;
-use crate::error::{Result, failed};
+use crate::error::{EvalError, Result, failed};
 use crate::sandbox::{Lease, Sandbox};
 
 /// Where the nested run happens.
@@ -106,7 +106,18 @@ impl SidecarPlace {
 }
 
 impl Runner {
-    /// Opens the record to the user, and to nobody else: what it installs, writes and finds at home is its own.
+    /// Ends what a job left running: from then on nobody but us writes into its folder.
+    pub fn settle(&self) -> Result<()> {
+        match &self.lease {
+            Some(lease) if !lease.end_processes() => {
+                Err(EvalError::new("processes that the nested run left behind cannot be ended"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the record to the user, and to nobody else: what it installs, writes and finds at home is its own. Only
+    /// before the first job of it: afterwards the folders hold whatever the candidate put there, links among it.
     pub fn admit(&self, record: &Record, candidate: &Path) -> Result<()> {
         let Some(lease) = &self.lease else { return Ok(()) };
         let user = lease.user.uid;

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
@@ -20,6 +21,9 @@ const SYSTEM: &[&str] = &[
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/proc", "/sys",
 ];
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// How long a program that is open for writing is waited for.
+const BUSY: Duration = Duration::from_secs(10);
 
 /// What Linux gives a stack by default.
 const THREAD_STACK: u64 = 8 << 20;
@@ -58,7 +62,17 @@ pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> io
     unsafe {
         command.pre_exec(move || setup.apply());
     }
-    command.spawn()
+    // A program that was written a moment ago can still be open for writing, in a process that was started meanwhile and
+    // has not executed its own program yet.
+    let start = Instant::now();
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && start.elapsed() < BUSY => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            spawned => return spawned,
+        }
+    }
 }
 
 fn places(order: &Order, temporary: &Path) -> Places {

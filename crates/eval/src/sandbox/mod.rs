@@ -88,7 +88,14 @@ struct Inner {
     gaps: Vec<IsolationGap>,
     next_cell: AtomicU64,
     /// Held as long as we live, so that nobody else empties our folder.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Closing it is not enough: a process that is just being started has it open until it executes its program.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Sandbox {
@@ -138,7 +145,7 @@ impl Sandbox {
             programs,
             gaps,
             next_cell: AtomicU64::new(0),
-            _lock: lock,
+            lock,
         }));
         let tried = sandbox.try_out();
         if let Some(inner) = Arc::get_mut(&mut sandbox.0) {
@@ -284,7 +291,7 @@ fn prepare(runtime: &Path) -> Result<File> {
         .mode(0o600)
         .open(&path)
         .map_err(failed("opening", &path))?;
-    // A process that is just being started holds what we hold until it executes its program.
+    // Who held it may have died while a process was being started, which has it open until it executes its program.
     let start = Instant::now();
     while lock.try_lock().is_err() {
         if start.elapsed() > Duration::from_secs(1) {

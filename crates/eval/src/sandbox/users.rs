@@ -115,6 +115,11 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
+    /// Ends every process of the user; true if none is left.
+    pub fn end_processes(&self) -> bool {
+        sweep::user_is_gone(self.user)
+    }
+
     /// Says that processes of the user may be left: to be made sure of before it is given out again.
     pub fn suspect(&self) {
         self.suspect.store(true, Ordering::Relaxed);

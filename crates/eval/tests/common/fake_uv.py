@@ -1,20 +1,32 @@
+#!/usr/bin/env python3
 """Stands in for uv and Harbor: does what `fake.json` beside it says, for faults that cannot be provoked otherwise."""
 
 import json
+import os
 import pathlib
 import signal
 import sys
 import time
 
-here = pathlib.Path(__file__).resolve().parent
+# A shell's background job ignores it, and so does all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+# The folder of the link by which this was called; a candidate's environment has another such link.
+folders = [pathlib.Path(folder) for folder in os.environ["PATH"].split(":")]
+here = next(folder for folder in folders if (folder / "fake.json").exists())
 fake = json.loads((here / "fake.json").read_text())
 words = sys.argv[1:]
+if words[0] == "venv":
+    python = pathlib.Path(words[-1]) / "bin/python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(here / "uv")
+if words[0] in ["venv", "pip"]:
+    sys.exit(0)
 if words == ["--version"]:
     print(fake.get("version", "uv 0.9.1 (fake)"))
     sys.exit(0)
 with (here / "calls").open("a") as calls:
     calls.write(json.dumps(words) + "\n")
-if "python" in words[words.index("--python") + 2 :]:
+if "--python" in words and "python" in words[words.index("--python") + 2 :]:
     step = "with" if words.count("--with") > 1 else "without"
     said = fake.get("probe", {}).get(step)
     if said:
@@ -35,7 +47,9 @@ job = pathlib.Path(config["jobs_dir"]) / config["job_name"]
 job.mkdir(parents=True)
 (job / "config.json").write_text(json.dumps(config))
 harbor = {"version": fake.get("harbor", "0.26.0")}
-(job / "lock.json").write_text(json.dumps({"schema_version": 3, "harbor": harbor, "trials": []}))
+planned = [{"task": {"name": entry["path"], "path": entry["path"]}} for entry in config["tasks"]]
+lock = {"schema_version": 3, "harbor": harbor, "trials": planned * config["n_attempts"]}
+(job / "lock.json").write_text(json.dumps(lock))
 
 counts_file = here / "counts.json"
 counts = json.loads(counts_file.read_text()) if counts_file.exists() else {}
@@ -64,6 +78,28 @@ def finish(trial, task, reward=None, exception=None, phases=PHASES):
     (job / trial / "result.json").write_text(json.dumps(result))
 
 
+if fake.get("notes"):
+    (job / "my-notes").mkdir()
+if stranger := fake.get("stranger"):
+    entry = next(entry for entry in config["tasks"] if entry["path"].endswith(stranger))
+    task = {"name": "inner/" + stranger, "type": "local", "path": entry["path"]}
+    (job / "forged").mkdir()
+    (job / "forged/lock.json").write_text(json.dumps({"schema_version": 2, "task": task | {"name": stranger}}))
+    finish("forged", task, reward=9.0)
+def owned(path):
+    try:
+        return path.stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
 hanging = []
 for attempt in range(config["n_attempts"]):
     for entry in config["tasks"]:
@@ -83,6 +119,15 @@ for attempt in range(config["n_attempts"]):
             hanging.append((trial, task, wanted))
         elif wanted == "half":
             (job / trial / "result.json").write_text('{"trial_name": "' + trial)
+        elif wanted == "leave":
+            # A process of another session, which outlives this one.
+            if os.fork() == 0:
+                os.setsid()
+                os.execvp("sleep", ["sleep", "1000"])
+            finish(trial, task, exception="RuntimeError", phases=PHASES[:1])
+        elif wanted == "alone":
+            lives = [p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if owned(p) and b"sleep\x001000" in read(p)]
+            finish(trial, task, reward=0.0 if lives else 1.0)
         elif wanted == "environment":
             finish(trial, task, exception="RuntimeError", phases=PHASES[:1])
         elif wanted.startswith("raise:"):
@@ -97,4 +142,5 @@ except KeyboardInterrupt:
         phases = PHASES[:1] if how == "hang-environment" else PHASES[:3]
         finish(trial, task, exception="CancelledError", phases=phases)
     sys.exit(130)
+time.sleep(fake.get("linger_sec", 0))
 sys.exit(fake.get("exit", 0))

@@ -38,7 +38,8 @@ pub fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
     std::fs::write(path, text).expect("a file");
 }
 
-/// A task whose samples are `a`, `b` and `c`, with a label, run by a shell or Python script of the candidate's.
+/// A task whose samples are `a`, `b` and `c`, with a label, run by a shell or Python script of the candidate's. Its limits
+/// of time are not for reaching: a busy machine may take seconds to start a process.
 pub struct Task {
     pub folder: tempfile::TempDir,
     pub config: Value,
@@ -83,7 +84,7 @@ impl Task {
             "selection": {"split": "all"},
             "targets": [],
             "limits": {
-                "evaluation_timeout_sec": 120, "sample_timeout_sec": 10, "memory_mb": 256, "file_size_mb": 16,
+                "evaluation_timeout_sec": 900, "sample_timeout_sec": 120, "memory_mb": 256, "file_size_mb": 16,
                 "output_mb": 4, "processes": 32, "concurrency": 2,
             },
             "feedback": {},

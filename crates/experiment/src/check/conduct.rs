@@ -60,7 +60,7 @@ fn compute(context: &mut Context<'_, Experiment>) {
     check::environment_name(context, &["compute", "backend"], &compute.backend);
     check::keyword_arguments(context, &["compute", "args"], &compute.args);
     secrets::arguments(context, &["compute", "args"], &compute.args);
-    secrets::variables(context, &["compute"], &compute.secrets, &compute.env);
+    secrets::literal(context, &["compute", "env"], &compute.env);
     refuse_doubles(context, &["compute", "allowed_hosts"], &compute.allowed_hosts, "host");
 
     let limits = &compute.resource_limits;
@@ -190,14 +190,5 @@ fn harbor(context: &mut Context<'_, Experiment>) {
             "other releases name files and fields differently, and ignore what they do not know",
         );
     }
-    for (index, extra) in harbor.extras.iter().enumerate() {
-        if extra.is_empty() || !extra.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
-            context.error(
-                &["harbor", "extras", &index.to_string()],
-                format!("`{}` cannot be an optional part of a package", extra.escape_debug()),
-                "for example \"modal\"",
-            );
-        }
-    }
-    refuse_doubles(context, &["harbor", "extras"], &harbor.extras, "part");
+    check::extras(context, &["harbor", "extras"], &harbor.extras);
 }

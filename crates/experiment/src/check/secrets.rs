@@ -3,16 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use taskwright_spec::check::{Context, is_env_name, refuse_doubles};
+use taskwright_harbor::credentials::is_sensitive;
+use taskwright_spec::check::{self, Context, is_env_name};
 
 use crate::model::Experiment;
-
-/// Whether a name promises a credential: Harbor's own rule, by which it hides values.
-pub fn is_sensitive(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let token = name.match_indices("TOKEN").any(|(at, word)| !name[at + word.len()..].starts_with('S'));
-    token || ["KEY", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"].iter().any(|word| name.contains(word))
-}
 
 /// The variable that a value is taken from: `${NAME}`.
 fn template(value: &str) -> Option<&str> {
@@ -27,32 +21,14 @@ pub fn variables(
     env: &BTreeMap<String, String>,
 ) {
     let path = [table, &["secrets"]].concat();
-    for (index, name) in secrets.iter().enumerate() {
-        if !is_env_name(name) {
-            let hint = if name.contains('=') {
-                "name the variable only: its value is taken from the machine that runs Harbor"
-            } else {
-                "use letters, digits and `_`, and no digit first"
-            };
-            // What was written may be the secret itself, so it is not repeated.
-            let index = index.to_string();
-            let place = [path.as_slice(), &[index.as_str()]].concat();
-            context.error(&place, "this is not the name of an environment variable", hint);
-        }
-    }
-    refuse_doubles(context, &path, secrets, "variable");
+    check::variable_names(context, &path, secrets, "variable");
     for (name, value) in env {
         let place = [table, &["env", name.as_str()]].concat();
-        if !is_env_name(name) {
-            context.error_at_key(
-                &place,
-                format!("`{}` cannot be the name of an environment variable", name.escape_debug()),
-                "use letters, digits and `_`, and no digit first",
-            );
-        }
+        check::variable(context, &place, name, value);
         if let Some(index) = secrets.iter().position(|secret| secret == name) {
             let index = index.to_string();
             let first = [path.as_slice(), &[index.as_str()]].concat();
+            context.hide(&place);
             context.error_with(
                 &place,
                 format!("`{name}` has a value here and is taken from the machine as well"),
@@ -60,10 +36,8 @@ pub fn variables(
                 (&first, "taken from the machine"),
             );
         }
-        if value.contains('\0') {
-            context.error(&place, "an environment variable cannot hold a NUL character", "take it out");
-        }
         if is_sensitive(name) && !value.is_empty() && template(value).is_none() {
+            context.hide(&place);
             context.error(
                 &place,
                 format!("a value of `{name}` stands in the file"),
@@ -77,6 +51,24 @@ pub fn variables(
                 &place,
                 "only a value that is nothing but `${NAME}` is taken from the machine",
                 "Harbor passes anything else on as it stands",
+            );
+        }
+    }
+}
+
+/// Variables of the tasks' environments, whose values Harbor passes on as they stand.
+pub fn literal(context: &mut Context<'_, Experiment>, table: &[&str], env: &BTreeMap<String, String>) {
+    check::environment_variables(context, table, env);
+    for (name, value) in env.iter().filter(|(name, value)| is_sensitive(name) && !value.is_empty()) {
+        if template(value).is_none() {
+            let place = [table, &[name.as_str()]].concat();
+            context.hide(&place);
+            context.error(
+                &place,
+                format!("a value of `{name}` stands in the file"),
+                format!(
+                    "take it in the task's own task.toml: `[environment.env]` with `{name} = \"${{{name}}}\"`"
+                ),
             );
         }
     }
@@ -110,6 +102,7 @@ fn argument(context: &mut Context<'_, Experiment>, path: &mut Vec<String>, key: 
         // Numbers and switches are no credentials: `max_output_tokens`, `use_auth`.
         Value::String(text) if is_sensitive(key) && !text.is_empty() => {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            context.hide(&path);
             context.error(
                 &path,
                 format!("a value of `{}` stands in the file", key.escape_debug()),
@@ -123,17 +116,6 @@ fn argument(context: &mut Context<'_, Experiment>, path: &mut Vec<String>, key: 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_promise_a_credential() {
-        for name in ["OPENAI_API_KEY", "my_token", "Password", "AWS_SECRET", "authorization", "TOKENS_TOKEN"]
-        {
-            assert!(is_sensitive(name), "{name}");
-        }
-        for name in ["MAX_OUTPUT_TOKENS", "LOG_LEVEL", "MODEL", ""] {
-            assert!(!is_sensitive(name), "{name}");
-        }
-    }
 
     #[test]
     fn values_that_are_taken_from_the_machine() {

@@ -16,10 +16,8 @@ pub struct Compute {
     /// Arguments of that environment, as Harbor's `--ek`. Never a secret.
     #[serde(default)]
     pub args: BTreeMap<String, serde_json::Value>,
-    /// Names of environment variables of the machine that runs Harbor, which every task's environment gets.
-    #[serde(default)]
-    pub secrets: Vec<String>,
-    /// Further environment variables of every task's environment, with their values: never secrets.
+    /// Environment variables of every task's environment, with their values: never secrets. Harbor passes the values on
+    /// as they are written: a task that needs a variable of the machine takes it itself, in its own `[environment.env]`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Whether images are built even where a task names a ready one.
@@ -41,7 +39,6 @@ impl Default for Compute {
         Self {
             backend: docker(),
             args: BTreeMap::new(),
-            secrets: Vec::new(),
             env: BTreeMap::new(),
             force_build: false,
             keep: false,

@@ -1,7 +1,8 @@
 //! A Harbor process of ours: it reads nothing, its output goes to a bounded log, and it ends when we do.
 //!
 //! It runs in a process group of its own, so that a Ctrl-C at the terminal reaches us alone and we decide; a watchdog
-//! (`watchdog`) ends the group when we are gone without a word.
+//! (`watchdog`) ends the group when we are gone without a word. It is asked to end by SIGINT, which must not be ignored
+//! here, since it would be there too: who starts Harbor has a handler for it.
 
 mod log;
 mod watchdog;

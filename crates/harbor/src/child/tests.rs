@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// What a background job of a shell ignores, its processes ignore too, and a shell among them cannot even say otherwise.
+/// So we listen, as commands that start Harbor do: what has a handler here is back to its default in a new process.
+fn listen() {
+    let always = std::sync::Arc::new(true.into());
+    signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, always).unwrap();
+}
+
 fn shell(script: &str) -> Vec<OsString> {
     ["/bin/sh", "-c", script].map(OsString::from).to_vec()
 }
@@ -21,7 +28,7 @@ fn start(folder: &Path, script: &str) -> Child {
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited too long for {what}");
+        assert!(start.elapsed() < Duration::from_secs(120), "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -60,6 +67,7 @@ fn megabytes_of_output_fill_nothing_and_lose_no_end() {
 
 #[test]
 fn who_listens_is_asked_once() {
+    listen();
     let folder = tempfile::tempdir().unwrap();
     let mut child =
         start(folder.path(), "trap 'echo asked; exit 7' INT; echo up; while :; do sleep 0.05; done");
@@ -93,6 +101,7 @@ fn is_gone(pid: i32) -> bool {
 
 #[test]
 fn the_watchdog_ends_the_group_when_the_pipe_does() {
+    listen();
     let folder = tempfile::tempdir().unwrap();
     let lock = File::create(folder.path().join("lock")).unwrap();
     lock.lock().unwrap();

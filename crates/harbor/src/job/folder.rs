@@ -48,12 +48,22 @@ impl JobFolder {
         self.document("result.json", JobResult::parse)
     }
 
+    /// Reads a file that others put beside Harbor's, with the same bounds; none if there is no such file.
+    pub fn other(&self, name: &str) -> Result<Option<Vec<u8>>, DocumentError> {
+        self.document(name, |bytes| Ok(bytes.to_vec()))
+    }
+
     /// The trials' folders by name, each opened when it is its turn. What is no trial's folder is an error of its own:
     /// a link, or a folder that vanished. Folders of ours or others' among them are not told apart here; see
     /// [`TrialFolder::is_trial`].
     pub fn trials(&self) -> Result<Trials<'_>, DocumentError> {
         let names = folders(&self.folder).map_err(|error| refused(self.path.clone(), error))?;
         Ok(Trials { job: self, names: names.into_iter() })
+    }
+
+    /// One trial's folder, which must not be a link.
+    pub fn trial(&self, name: impl AsRef<OsStr>) -> Result<TrialFolder, DocumentError> {
+        TrialFolder::open_in(&self.folder, &self.path, name.as_ref())
     }
 
     fn document<T>(

@@ -32,17 +32,16 @@ fn names(job: &Path) -> Vec<String> {
 
 #[test]
 fn trials_are_found_at_harbors_own_depth_and_no_other() {
-    let job = tempfile::tempdir().unwrap();
-    let job = job.path();
+    let jobs = tempfile::tempdir().unwrap();
+    let job = &jobs.path().join("job");
     for name in ["b__2", "a__1"] {
         trial_in(job, name);
     }
     // What ran in a trial left files that look like results.
     trial_in(&job.join("b__2"), "agent");
     trial_in(&job.join("b__2/artifacts"), "c__3");
-    trial_in(job.parent().unwrap(), "taskwright-elsewhere__1");
-    let elsewhere = job.parent().unwrap().join("taskwright-elsewhere__1");
-    symlink(&elsewhere, job.join("link__1")).unwrap();
+    trial_in(jobs.path(), "elsewhere__1");
+    symlink(jobs.path().join("elsewhere__1"), job.join("link__1")).unwrap();
     symlink("nowhere", job.join("link__2")).unwrap();
     fs::write(job.join("result.json"), "{}").unwrap();
     fs::create_dir(job.join("d__4")).unwrap();
@@ -57,7 +56,6 @@ fn trials_are_found_at_harbors_own_depth_and_no_other() {
             "link__2` is a link, which Harbor does not put there",
         ]
     );
-    fs::remove_dir_all(elsewhere).unwrap();
 }
 
 #[test]
@@ -113,15 +111,17 @@ fn tails_are_bounded_and_stay_inside() {
 
 #[test]
 fn documents_of_a_job() {
-    let job = tempfile::tempdir().unwrap();
-    let write = |name: &str, content: &str| fs::write(job.path().join(name), content).unwrap();
-    let opened = JobFolder::open(job.path()).unwrap();
+    let jobs = tempfile::tempdir().unwrap();
+    let job = jobs.path().join("job");
+    fs::create_dir(&job).unwrap();
+    let write = |name: &str, content: &str| fs::write(job.join(name), content).unwrap();
+    let opened = JobFolder::open(&job).unwrap();
     assert!(opened.config().unwrap().is_none() && opened.lock().unwrap().is_none());
-    assert_eq!(kind_of_folder(job.path()).unwrap(), FolderKind::Other);
+    assert_eq!(kind_of_folder(&job).unwrap(), FolderKind::Other);
     write("config.json", r#"{"job_name": "j", "n_attempts": 3, "agents": []}"#);
     assert_eq!(opened.config().unwrap().unwrap().n_attempts, Some(3));
-    assert_eq!(kind_of_folder(job.path()).unwrap(), FolderKind::Job);
-    assert_eq!(kind_of_folder(job.path().parent().unwrap()).unwrap(), FolderKind::Jobs);
+    assert_eq!(kind_of_folder(&job).unwrap(), FolderKind::Job);
+    assert_eq!(kind_of_folder(jobs.path()).unwrap(), FolderKind::Jobs);
     write(
         "lock.json",
         r#"{"schema_version": 3, "harbor": {"version": "0.26.0"}, "trials": [

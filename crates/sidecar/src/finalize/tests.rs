@@ -29,9 +29,8 @@ impl Trial {
     fn evaluate(&self, number: u32, choice: &Choice) {
         let evaluation = self.service.evaluate(&commit(number), "validation", choice).unwrap();
         let number = crate::service::parse_id(&evaluation.id).unwrap();
-        while !self.service.evaluation(number).unwrap().state.is_final() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        let is_final = || self.service.evaluation(number).unwrap().state.is_final();
+        testing::wait_until("it is final", is_final);
         assert_eq!(self.service.evaluation(number).unwrap().state, State::Done);
     }
 

@@ -31,7 +31,7 @@ fn start() -> Running {
         });
     });
     let address = receiver.recv().unwrap();
-    let remote = Remote::at(&format!("http://{address}"), Some(Duration::from_secs(20)));
+    let remote = Remote::at(&format!("http://{address}"), Some(Duration::from_mins(5)));
     Running { _folder: folder, fake, address, remote }
 }
 

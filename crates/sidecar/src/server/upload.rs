@@ -20,9 +20,9 @@ use crate::service::Service;
 /// How long an upload may take between two pieces.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the rest of a refused upload is listened to.
-const DRAIN_TIME: Duration = Duration::from_secs(20);
+const DRAIN_TIME: Duration = Duration::from_mins(1);
 /// How long it may pause.
-const DRAIN_PAUSE: Duration = Duration::from_secs(2);
+const DRAIN_PAUSE: Duration = Duration::from_secs(10);
 /// One at a time: what an optimizer can make the sidecar hold on disk is one upload, whatever it opens.
 static ONE: Mutex<()> = Mutex::const_new(());
 

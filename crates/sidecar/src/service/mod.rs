@@ -73,7 +73,14 @@ pub struct Service {
     importing: Mutex<()>,
     /// Bytes of all records.
     recorded: AtomicU64,
-    _lock: std::fs::File,
+    lock: std::fs::File,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Closing it is not enough: a process that is just being started has it open until it executes its program.
+        let _ = self.lock.unlock();
+    }
 }
 
 /// A lock's content, even if a thread panicked while it held the lock: nothing here is left half-changed by one.

@@ -110,7 +110,7 @@ pub fn open(
         running: Mutex::new(()),
         importing: Mutex::new(()),
         recorded: AtomicU64::new(recorded),
-        _lock: held,
+        lock: held,
     })
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use super::Service;
 use crate::api::{Charge, Choice, Evaluation, State};
@@ -14,15 +13,8 @@ use taskwright_eval::{Attempt, Attempts, ErrorClass};
 
 fn wait(service: &Service, evaluation: &Evaluation) -> Evaluation {
     let number = service::parse_id(&evaluation.id).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let evaluation = service.evaluation(number).unwrap();
-        if evaluation.state.is_final() {
-            return evaluation;
-        }
-        assert!(Instant::now() < deadline, "{evaluation:?}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    testing::wait_until("it is final", || service.evaluation(number).unwrap().state.is_final());
+    service.evaluation(number).unwrap()
 }
 
 fn evaluate(service: &Service, number: u32, split: &str, choice: &Choice) -> Evaluation {
@@ -119,22 +111,20 @@ fn a_failing_candidate_pays() {
 fn cancelling_costs_what_was_run() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();
-    fake.set(&commit(1), Way::Slow(1.0));
+    fake.set(&commit(1), Way::Stuck(1.0, 3));
     let service = testing::service(folder.path(), testing::config(), &fake);
     let running = service.evaluate(&commit(1), "validation", &Choice::All).unwrap();
     let waiting = service.evaluate(&commit(2), "validation", &Choice::Count(4)).unwrap();
-    while fake.ran.load(Ordering::SeqCst) < 3 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    testing::wait_until("three samples ran", || fake.ran.load(Ordering::SeqCst) == 3);
     // What waits is over at once and costs nothing.
     let cancelled = service.cancel(2).unwrap();
     assert_eq!((cancelled.id, cancelled.state), (waiting.id, State::Cancelled));
     service.cancel(1).unwrap();
     let cancelled = wait(&service, &running);
     assert_eq!((cancelled.state, cancelled.score), (State::Cancelled, None));
-    let ran = fake.ran.load(Ordering::SeqCst);
-    assert_eq!(used(&service), Charge { runs: 1, samples: ran });
+    assert_eq!(used(&service), Charge { runs: 1, samples: 3 });
     // What was run is on record: only the rest is charged.
+    fake.set(&commit(1), Way::Value(1.0));
     evaluate(&service, 1, "validation", &Choice::All);
     assert_eq!(used(&service), Charge { runs: 2, samples: 12 });
 }
@@ -270,15 +260,13 @@ fn sealing_ends_everything_and_gives_it_back() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();
     for number in 1..=3 {
-        fake.set(&commit(number), Way::Slow(1.0));
+        fake.set(&commit(number), Way::Stuck(1.0, 2));
     }
     let service = testing::service(folder.path(), testing::config(), &fake);
     for number in 1..=3 {
         service.evaluate(&commit(number), "validation", &Choice::All).unwrap();
     }
-    while fake.ran.load(Ordering::SeqCst) < 2 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    testing::wait_until("two samples ran", || fake.ran.load(Ordering::SeqCst) == 2);
     service.seal().unwrap();
     for number in 1..=3 {
         assert_eq!(service.evaluation(number).unwrap().state, State::Cancelled);

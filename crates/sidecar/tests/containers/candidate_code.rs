@@ -14,7 +14,8 @@ fn candidate_code_reaches_nothing_and_hurts_nobody() {
     stage.commit(ATTACKS);
     let started = Instant::now();
     let evaluation = stage.taskwright("eval --split train", 0);
-    assert!(started.elapsed() < Duration::from_secs(180));
+    // Each of them may take its eight seconds, two at a time; what hung would never end.
+    assert!(started.elapsed() < Duration::from_mins(15));
     let ran = stage.agent("taskwright results samples e1 --json");
     shows_nothing(&ran.out);
     let samples: std::collections::BTreeMap<String, serde_json::Value> = ran

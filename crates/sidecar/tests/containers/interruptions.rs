@@ -13,9 +13,10 @@ fn slow(seconds: f64) -> String {
 #[test]
 fn killed_in_the_middle_of_an_evaluation() {
     let Some(stage) = Stage::set() else { return };
-    stage.commit(&slow(0.5));
+    stage.commit(&slow(1.0));
     stage.taskwright("eval --split validation --detach", 0);
-    std::thread::sleep(std::time::Duration::from_millis(1800));
+    // Progress is told in steps of five, and twenty are to be run.
+    stage.wait_until("samples are finished", |stage| stage.taskwright("results show e1", 0)["finished"] != 0);
     stage.kill_and_restart();
     let evaluation = stage.taskwright("results show e1", 0);
     assert_eq!(evaluation["state"], "failed", "{evaluation}");
@@ -35,7 +36,7 @@ fn killed_in_the_middle_of_finalizing() {
     stage.commit(&slow(1.0));
     stage.taskwright("submit", 0);
     stage.in_sidecar("taskwright finalize > /dev/null 2>&1 &");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    stage.wait_until("finalizing has begun", |stage| stage.taskwright("status", 0)["sealed"] == true);
     stage.kill_and_restart();
     // The work was over and stays so.
     assert_eq!(stage.agent("taskwright submit --commit HEAD~1").status, 3);
@@ -92,7 +93,7 @@ def ask(seed):
         body = {"commit": sys.argv[1], "split": "train", "samples": {"ids": ids}}
         try:
             request = urllib.request.Request("http://eval-sidecar:8700/v1/evaluations", json.dumps(body).encode(), method="POST")
-            print(json.loads(urllib.request.urlopen(request, timeout=5).read())["id"], flush=True)
+            print(json.loads(urllib.request.urlopen(request, timeout=20).read())["id"], flush=True)
         except OSError as error:
             if getattr(error, "code", 0) != 429: return
 threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(8)]
@@ -142,7 +143,7 @@ fn a_server_that_is_killed_comes_back_by_itself() {
     let Some(stage) = Stage::set() else { return };
     stage.commit(&slow(0.3));
     stage.taskwright("eval --split validation --detach", 0);
-    std::thread::sleep(std::time::Duration::from_millis(1000));
+    stage.wait_until("it has begun", |stage| stage.taskwright("results show e1", 0)["state"] != "queued");
     stage.kill_server();
     stage.healthy();
     assert_eq!(stage.foreign_processes(), Vec::<String>::new());

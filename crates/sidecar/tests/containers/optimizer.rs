@@ -14,7 +14,7 @@ fn the_optimizers_container_holds_no_label_and_no_secret() {
         "grep -rlaE 'LABEL-d41c5b|SECRET-9f8e7a' /workspace /tmp /home /run /var /etc /opt /srv 2>/dev/null";
     assert_eq!(stage.agent(search).out, "");
     // Every port of the sidecar that answers, and everything that it says.
-    let scan = "python3 - <<'X'\nimport socket\nfor port in list(range(1, 10000)) + [11434, 50051]:\n    s = socket.socket()\n    s.settimeout(0.2)\n    if s.connect_ex(('eval-sidecar', port)) == 0: print(port)\n    s.close()\nX";
+    let scan = "python3 - <<'X'\nimport socket\nfor port in list(range(1, 10000)) + [11434, 50051]:\n    s = socket.socket()\n    s.settimeout(20)\n    if s.connect_ex(('eval-sidecar', port)) == 0: print(port)\n    s.close()\nX";
     assert_eq!(stage.agent(scan).out.trim(), "8700");
     for path in [
         "health",

@@ -145,7 +145,7 @@ impl Stage {
 
     /// Waits until the service answers.
     pub fn healthy(&self) {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_mins(3);
         while self.in_sidecar("taskwright health").status != 0 {
             assert!(Instant::now() < deadline, "{}", docker(&["logs", &self.sidecar()]).err);
             std::thread::sleep(Duration::from_millis(100));
@@ -213,6 +213,15 @@ impl Stage {
         serde_json::from_str(last).unwrap()
     }
 
+    /// Waits until something holds, and for so long that a busy machine is no reason to give up.
+    pub fn wait_until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + Duration::from_mins(3);
+        while !holds(self) {
+            assert!(Instant::now() < deadline, "waited too long until {what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Finalizes, and returns the verdict and the reward.
     pub fn finalize(&self) -> (Value, Value) {
         let ran = self.in_sidecar("taskwright finalize --json");
@@ -240,7 +249,7 @@ impl Stage {
     pub fn restart_refuses(&self) -> String {
         must(&["kill", "-s", "KILL", &self.sidecar()]);
         must(&["start", &self.sidecar()]);
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_mins(3);
         loop {
             let ran = self.in_sidecar("taskwright health");
             assert_ne!(ran.status, 0);

@@ -47,6 +47,7 @@ pub fn check(context: &mut Context<'_>) {
         ("upstream_base_url_env", &gateway.upstream_base_url_env),
     ] {
         if !is_env_name(name) {
+            context.hide(&["gateway", key]);
             context.error(
                 &["gateway", key],
                 "this is not the name of an environment variable",

@@ -65,18 +65,11 @@ pub fn check(context: &mut Context<'_>) {
         keyword_arguments(context, &["harbor", table], arguments);
     }
     args::check(context, harbor);
-    if harbor.reward_key.trim().is_empty() {
+    if harbor.reward_key.as_ref().is_some_and(|key| key.trim().is_empty()) {
         context.error(
             &["harbor", "reward_key"],
             "`reward_key` is empty",
-            "name a key of the inner reward.json, usually \"reward\"",
-        );
-    }
-    if harbor.task_services_use_upstream && context.spec.gateway.is_none() {
-        context.error(
-            &["harbor", "task_services_use_upstream"],
-            "there is no metered credential to go around",
-            "leave it out, or add `[gateway]`",
+            "name a key of the inner reward.json, or leave it out",
         );
     }
 }
@@ -191,16 +184,7 @@ fn candidate(context: &mut Context<'_>, harbor: &HarborRun) {
             "for example \"3.13\"",
         );
     }
-    for (index, extra) in harbor.extras.iter().enumerate() {
-        if extra.is_empty() || !extra.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
-            context.error(
-                &["harbor", "extras", &index.to_string()],
-                format!("`{}` cannot be an optional part of a package", extra.escape_debug()),
-                "for example \"modal\"",
-            );
-        }
-    }
-    super::refuse_doubles(context, &["harbor", "extras"], &harbor.extras, "part");
+    extras(context, &["harbor", "extras"], &harbor.extras);
     if harbor.model.trim() != harbor.model || harbor.model.is_empty() {
         context.error(
             &["harbor", "model"],
@@ -209,12 +193,26 @@ fn candidate(context: &mut Context<'_>, harbor: &HarborRun) {
         );
     }
     if harbor.run_as == RunAs::Root {
-        context.warning(
+        context.sidecar_warning(
             &["harbor", "run_as"],
             "the candidate runs as root beside the held-out data",
             "use it only for candidates that you trust, and that cannot do without",
         );
     }
+}
+
+/// Reports what cannot be an optional part of Harbor's package.
+pub fn extras<T>(context: &mut Context<'_, T>, path: &[&str], extras: &[String]) {
+    for (index, extra) in extras.iter().enumerate() {
+        if extra.is_empty() || !extra.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
+            context.error(
+                &[path, &[index.to_string().as_str()]].concat(),
+                format!("`{}` cannot be an optional part of a package", extra.escape_debug()),
+                "for example \"modal\"",
+            );
+        }
+    }
+    super::refuse_doubles(context, path, extras, "part");
 }
 
 fn is_number(text: &str) -> bool {
@@ -247,12 +245,12 @@ fn environment(context: &mut Context<'_>, harbor: &HarborRun) {
             format!("the environment `{}` does not use Docker", name.escape_debug()),
             "leave it out, or write `environment = \"docker\"`",
         ),
-        InnerDocker::HostSocket => context.warning(
+        InnerDocker::HostSocket => context.sidecar_warning(
             &["harbor", "inner_docker"],
             "whoever controls the eval sidecar controls the host, through its Docker socket",
             "use it on machines that hold nothing else; a cloud environment needs no socket",
         ),
-        InnerDocker::Off if name == "docker" => context.warning(
+        InnerDocker::Off if name == "docker" => context.sidecar_warning(
             &["harbor", "environment"],
             "inside the eval sidecar there is no Docker, so this task cannot evaluate there",
             "write `inner_docker = \"host-socket\"`, or name a cloud environment",

@@ -20,13 +20,14 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 
-pub use harbor::{class_name, environment_name, exceptions, keyword_arguments, registry};
+pub use harbor::{class_name, environment_name, exceptions, extras, keyword_arguments, registry};
+pub use secrets::{environment_variables, variable, variable_names};
 pub use templates::TEMPLATES;
 pub use time::{
     FinalizeWork, TimeProblem, evaluation_problem, finalize_problem, finalize_seconds, finalize_work,
 };
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Label};
 use crate::model::Spec;
 use crate::tree::{Node, Sources};
 
@@ -42,6 +43,8 @@ pub struct Context<'a, T = Spec> {
     /// Top-level keys of which something was refused already: what is said about them would be guesswork.
     doubtful: &'a BTreeSet<String>,
     found: Vec<Diagnostic>,
+    /// Values that are not to be shown.
+    hidden: Vec<Label>,
 }
 
 impl<'a, T> Context<'a, T> {
@@ -52,11 +55,22 @@ impl<'a, T> Context<'a, T> {
         sources: &'a Sources,
         doubtful: &'a BTreeSet<String>,
     ) -> Self {
-        Self { root, spec, tree, sources, doubtful, found: Vec::new() }
+        Self { root, spec, tree, sources, doubtful, found: Vec::new(), hidden: Vec::new() }
     }
 
-    pub(crate) fn into_found(self) -> Vec<Diagnostic> {
+    pub(crate) fn into_found(mut self) -> Vec<Diagnostic> {
+        for found in &mut self.found {
+            for label in std::iter::once(&mut found.primary).chain(&mut found.secondary) {
+                let is_same = |hidden: &Label| hidden.span == label.span && hidden.source == label.source;
+                label.hidden |= self.hidden.iter().any(is_same);
+            }
+        }
         self.found
+    }
+
+    /// Says that the value at `path` may be a secret: whatever is said of it, it is not shown.
+    pub fn hide(&mut self, path: &[&str]) {
+        self.hidden.push(self.sources.label(self.tree.place(path)));
     }
 
     /// The workspace root.
@@ -89,6 +103,13 @@ impl<'a, T> Context<'a, T> {
     pub fn warning(&mut self, path: &[&str], message: impl Into<String>, hint: impl Into<String>) {
         let label = self.sources.label(self.tree.place(path));
         self.add(&[path], Diagnostic::warning(label, message).with_hint(hint));
+    }
+
+    /// A warning about what happens in the eval sidecar.
+    fn sidecar_warning(&mut self, path: &[&str], message: &str, hint: &str) {
+        let label = self.sources.label(self.tree.place(path));
+        let warning = Diagnostic::warning(label, message).with_hint(hint);
+        self.add(&[path], Diagnostic { in_sidecar: true, ..warning });
     }
 
     /// An error at the last key of `path` rather than at its value.

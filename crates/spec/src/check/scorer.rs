@@ -1,6 +1,6 @@
 //! Mode A: the scorer's commands and the dataset's fields.
 
-use super::{Context, at_least_one, baseline, is_env_name, refuse_doubles};
+use super::{Context, at_least_one, baseline, refuse_doubles};
 use crate::shape::nearest;
 
 /// What may stand in braces in a command's argument.
@@ -24,13 +24,6 @@ pub fn check(context: &mut Context<'_>) {
             scorer.batch,
             "1 hands each sample to a process of its own",
         );
-        for name in scorer.env.keys().filter(|name| !is_env_name(name)) {
-            context.error_at_key(
-                &["scorer", "env", name],
-                format!("`{}` cannot be the name of an environment variable", name.escape_debug()),
-                "use letters, digits and `_`, and no digit first",
-            );
-        }
     }
     dataset(context);
 }

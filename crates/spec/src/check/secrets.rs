@@ -7,22 +7,7 @@ use crate::shape::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;
-    for (index, name) in spec.secrets.iter().enumerate() {
-        if !is_env_name(name) {
-            let hint = if name.contains('=') {
-                "name the variable only: its value is taken from the machine that runs Harbor"
-            } else {
-                "use letters, digits and `_`, and no digit first"
-            };
-            // What was written may be the secret itself, so it is not repeated.
-            context.error(
-                &["secrets", &index.to_string()],
-                "this is not the name of an environment variable",
-                hint,
-            );
-        }
-    }
-    refuse_doubles(context, &["secrets"], &spec.secrets, "secret");
+    variable_names(context, &["secrets"], &spec.secrets, "secret");
 
     let mut secrets: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (index, name) in spec.secrets.iter().enumerate() {
@@ -39,9 +24,8 @@ pub fn check(context: &mut Context<'_>) {
         open(context, &secrets, &["scorer", "env"], &scorer.env, "the candidate");
     }
     if let Some(harbor) = &spec.harbor {
-        for (table, variables) in [("agent_env", &harbor.agent_env), ("task_env", &harbor.task_env)] {
-            inner(context, &secrets, table, variables);
-        }
+        agent(context, &secrets, &harbor.agent_env);
+        environment_variables(context, &["harbor", "task_env"], &harbor.task_env);
     }
 }
 
@@ -55,9 +39,7 @@ fn open(
 ) {
     for (name, value) in variables {
         let path: Vec<&str> = table.iter().copied().chain([name.as_str()]).collect();
-        if !is_env_name(name) && table != ["scorer", "env"] {
-            bad_name(context, &path, name);
-        }
+        variable(context, &path, name, value);
         let named = secrets.get_key_value(name.as_str()).or_else(|| {
             secrets
                 .iter()
@@ -72,25 +54,73 @@ fn open(
                 (&place, "a secret"),
             );
         }
-        if value.contains('\0') {
-            context.error(&path, "an environment variable cannot hold a NUL character", "take it out");
+    }
+}
+
+/// Reports what cannot name a variable of the machine that runs Harbor, in a list whose entries are called `what`.
+pub fn variable_names<T>(context: &mut Context<'_, T>, path: &[&str], names: &[String], what: &str) {
+    for (index, name) in names.iter().enumerate() {
+        if !is_env_name(name) {
+            let hint = if name.contains('=') {
+                "name the variable only: its value is taken from the machine that runs Harbor"
+            } else {
+                "use letters, digits and `_`, and no digit first"
+            };
+            // What was written may be the secret itself, so it is not repeated.
+            let index = index.to_string();
+            let place = [path, &[index.as_str()]].concat();
+            context.hide(&place);
+            context.error(&place, "this is not the name of an environment variable", hint);
+        }
+    }
+    refuse_doubles(context, path, names, what);
+}
+
+/// Reports a name or a value that no environment variable can have.
+pub fn variable<T>(context: &mut Context<'_, T>, path: &[&str], name: &str, value: &str) {
+    if !is_env_name(name) {
+        context.error_at_key(
+            path,
+            format!("`{}` cannot be the name of an environment variable", name.escape_debug()),
+            "use letters, digits and `_`, and no digit first",
+        );
+    }
+    if value.contains('\0') {
+        context.error(path, "an environment variable cannot hold a NUL character", "take it out");
+    }
+}
+
+/// Reports what is wrong with variables of tasks' environments, which Harbor passes on as they stand.
+pub fn environment_variables<T>(
+    context: &mut Context<'_, T>,
+    table: &[&str],
+    variables: &BTreeMap<String, String>,
+) {
+    for (name, value) in variables {
+        let path = [table, &[name.as_str()]].concat();
+        variable(context, &path, name, value);
+        if value.starts_with("${") && value.ends_with('}') {
+            context.error(
+                &path,
+                "Harbor does not look into the variables of an environment: it would hold this text",
+                format!(
+                    "take it in the task's own task.toml: `[environment.env]` with `{name} = \"{value}\"`"
+                ),
+            );
         }
     }
 }
 
-/// Variables of the nested run, whose values may name variables of the sidecar.
-fn inner(
+/// Variables of the nested run's agent, whose values may name variables of the sidecar.
+fn agent(
     context: &mut Context<'_>,
     secrets: &BTreeMap<&str, Vec<String>>,
-    table: &str,
     variables: &BTreeMap<String, String>,
 ) {
     let url = context.spec.gateway.as_ref().map(|gateway| gateway.upstream_base_url_env.as_str());
     for (name, value) in variables {
-        let path = ["harbor", table, name.as_str()];
-        if !is_env_name(name) {
-            bad_name(context, &path, name);
-        }
+        let path = ["harbor", "agent_env", name.as_str()];
+        variable(context, &path, name, value);
         let Some(wanted) = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) else { continue };
         // `${NAME:-default}` has a value without the variable.
         if wanted.contains(":-") || secrets.contains_key(wanted) || url == Some(wanted) {
@@ -103,12 +133,4 @@ fn inner(
         };
         context.error(&path, format!("the sidecar has no variable `{}`", wanted.escape_debug()), hint);
     }
-}
-
-fn bad_name(context: &mut Context<'_>, path: &[&str], name: &str) {
-    context.error_at_key(
-        path,
-        format!("`{}` cannot be the name of an environment variable", name.escape_debug()),
-        "use letters, digits and `_`, and no digit first",
-    );
 }

@@ -69,9 +69,10 @@ pub struct HarborRun {
     /// Types of exceptions that are not tried again, besides Harbor's own list.
     #[serde(default)]
     pub retry_exclude: Vec<String>,
-    /// The reward that counts, if the inner verifiers report several.
-    #[serde(default = "HarborRun::default_reward_key")]
-    pub reward_key: String,
+    /// The reward that counts, which the inner verifiers must report then; without it `reward`, else `pass`, else the
+    /// only one there is.
+    #[serde(default)]
+    pub reward_key: Option<String>,
     /// Seconds that the inner agent is given; without it what the inner task says.
     #[serde(default)]
     pub agent_timeout_sec: Option<f64>,
@@ -94,12 +95,10 @@ pub struct HarborRun {
     /// sidecar's environment, where `secrets` put it.
     #[serde(default)]
     pub agent_env: BTreeMap<String, String>,
-    /// Environment variables of the inner tasks' environments.
+    /// Environment variables of the inner tasks' environments. Harbor passes the values on as they are written: a task
+    /// that needs a variable of the sidecar takes it itself, in its own `[environment.env]`.
     #[serde(default)]
     pub task_env: BTreeMap<String, String>,
-    /// Whether services of the inner tasks (a judge, say) get the upstream credential instead of a metered one.
-    #[serde(default)]
-    pub task_services_use_upstream: bool,
     /// Further arguments of `harbor run`. Those that Taskwright owns are refused.
     #[serde(default)]
     pub extra_args: Vec<String>,
@@ -203,8 +202,5 @@ impl HarborRun {
     }
     fn default_multiplier() -> f64 {
         1.0
-    }
-    fn default_reward_key() -> String {
-        "reward".to_owned()
     }
 }

@@ -1,10 +1,12 @@
 //! What one trial is worth.
 
+use std::path::Path;
+
 use taskwright_harbor::document::DocumentError;
 use taskwright_harbor::exceptions::{AgentCode, FailureClass, failure, reward_is_valid};
 use taskwright_harbor::job::TrialFolder;
 use taskwright_harbor::result::TrialResult;
-use taskwright_harbor::rewards::Rewards;
+use taskwright_harbor::rewards::{Chosen, Rewards};
 use taskwright_harbor::time::Span;
 
 use super::{Rules, feedback};
@@ -50,7 +52,8 @@ pub(super) fn judge(trial: &TrialResult, folder: &TrialFolder, rules: &Rules) ->
     }
     let worth = match value(trial, rules) {
         Ok((reward, value)) => {
-            attempt.reward = Some(reward);
+            attempt.reward = Some(reward.value);
+            attempt.reward_key = Some(reward.key.to_owned());
             Worth::Graded(value)
         }
         Err(reason) => {
@@ -84,6 +87,17 @@ pub(super) fn damaged(folder: &TrialFolder, error: &DocumentError) -> Judged {
     Judged { worth: Worth::Unknown, finished: i64::MAX, attempt }
 }
 
+/// What stands for the attempts at a sample in a job that holds more of them than it planned.
+pub(super) fn unplanned(job: &Path, reason: &str) -> Judged {
+    let attempt = Attempt {
+        trial: job.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        class: Some(ErrorClass::Infrastructure),
+        message: reason.to_owned(),
+        ..Attempt::default()
+    };
+    Judged { worth: Worth::Unknown, finished: i64::MAX, attempt }
+}
+
 /// An attempt that the candidate failed and that no trial tells of.
 pub(super) fn failed(class: ErrorClass, message: &str) -> Judged {
     let attempt = Attempt {
@@ -96,16 +110,16 @@ pub(super) fn failed(class: ErrorClass, message: &str) -> Judged {
 }
 
 /// The reward that counts and the value of the objective's metric, or why there is none.
-fn value(trial: &TrialResult, rules: &Rules) -> Result<(f64, f64), String> {
+fn value<'a>(trial: &'a TrialResult, rules: &Rules) -> Result<(Chosen<'a>, f64), String> {
     let Some(rewards) = &trial.rewards else {
         return Err("the verifier reported no reward".to_owned());
     };
-    let reward = rewards.choose(rules.reward_key.as_deref()).map_err(|error| error.to_string())?.value;
+    let reward = rewards.choose(rules.reward_key.as_deref()).map_err(|error| error.to_string())?;
     if !reward_is_valid(trial) {
         return Err("Harbor does not count its reward".to_owned());
     }
     if rules.metric == SCORE {
-        return Ok((reward, reward));
+        return Ok((reward, reward.value));
     }
     let metric = rewards.choose(Some(&rules.metric));
     let value = metric.map_err(|error| format!("the objective's metric is missing: {error}"))?.value;

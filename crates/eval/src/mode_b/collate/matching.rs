@@ -26,39 +26,68 @@ impl Evidence {
         self.digest = self.digest.take().or_else(|| lock.task_digest.clone());
     }
 
-    /// Takes the digest from the job's lock.
-    pub fn take_job_lock(&mut self, digests: &JobDigests<'_>) {
-        self.digest = self.directory.as_deref().and_then(|directory| digests.find(directory));
+    /// Takes the digest from the job's lock, where a trial has no lock of its own: before Harbor 0.17.1.
+    pub fn take_job_lock(&mut self, plan: &JobPlan<'_>) {
+        self.digest = self.directory.as_deref().and_then(|directory| plan.digest(directory));
     }
 }
 
-/// The digests in a job's lock, which is read only if a trial has no lock of its own: before Harbor 0.17.1.
+/// What a job's lock says of its trials, read when it is asked for.
 #[derive(Debug, Default)]
-pub(super) struct JobDigests<'a> {
+pub(super) struct JobPlan<'a> {
     job: Option<&'a JobFolder>,
-    /// By the name of the task's folder; none where there are several.
-    by_directory: OnceCell<HashMap<String, Option<String>>>,
+    lock: OnceCell<Lock>,
 }
 
-impl<'a> JobDigests<'a> {
+#[derive(Debug, Default)]
+struct Lock {
+    /// The tasks by the names of their folders.
+    tasks: HashMap<String, PlannedTask>,
+    /// Whether it names every trial's task in a way that is understood here.
+    is_clear: bool,
+}
+
+#[derive(Debug)]
+struct PlannedTask {
+    /// None where there are several.
+    digest: Option<String>,
+    trials: u64,
+}
+
+impl<'a> JobPlan<'a> {
     pub fn of(job: &'a JobFolder) -> Self {
-        Self { job: Some(job), by_directory: OnceCell::new() }
+        Self { job: Some(job), lock: OnceCell::new() }
     }
 
-    fn find(&self, directory: &str) -> Option<String> {
-        let digests = self.by_directory.get_or_init(|| {
-            let mut digests = HashMap::new();
-            let lock = self.job.and_then(|job| job.lock().ok().flatten()).unwrap_or_default();
+    /// The digest of the task in a folder of that name.
+    fn digest(&self, directory: &str) -> Option<String> {
+        self.lock().tasks.get(directory)?.digest.clone()
+    }
+
+    /// How many trials were planned of the task in a folder of that name; none if the lock does not say.
+    pub fn trials(&self, directory: &str) -> Option<u64> {
+        let lock = self.lock();
+        lock.tasks.get(directory).map(|task| task.trials).or_else(|| lock.is_clear.then_some(0))
+    }
+
+    fn lock(&self) -> &Lock {
+        self.lock.get_or_init(|| {
+            let Some(lock) = self.job.and_then(|job| job.lock().ok().flatten()) else {
+                return Lock::default();
+            };
+            let is_clear = lock.trials.iter().all(|trial| trial.task_path.is_some());
+            let mut tasks: HashMap<String, PlannedTask> = HashMap::new();
             for trial in lock.trials {
                 let Some(directory) = trial.task_folder().map(str::to_owned) else { continue };
-                let known = digests.entry(directory).or_insert_with(|| trial.task_digest.clone());
-                if *known != trial.task_digest {
-                    *known = None;
+                let new = || PlannedTask { digest: trial.task_digest.clone(), trials: 0 };
+                let task = tasks.entry(directory).or_insert_with(new);
+                task.trials += 1;
+                if task.digest != trial.task_digest {
+                    task.digest = None;
                 }
             }
-            digests
-        });
-        digests.get(directory).cloned().flatten()
+            Lock { tasks, is_clear }
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod properties;
+mod strangers;
 mod trials;
 
 use std::fs;
@@ -159,7 +160,19 @@ fn rewards_that_cannot_be_used_are_said_to_be_so() {
     assert!(
         said(&rules, r#"{"reward": 1, "pass": 1}"#).contains("no `accuracy`; it reported `pass`, `reward`")
     );
+    // One that is named is not exchanged, even for what would be taken if none were.
+    rules.reward_key = Some("reward".to_owned());
+    assert!(said(&rules, r#"{"pass": 1}"#).contains("no `reward`; it reported `pass`"));
     rules.reward_key = None;
+    for (rewards, key) in [
+        (r#"{"x": 0.5, "pass": 1, "reward": 0}"#, "reward"),
+        (r#"{"x": 0, "pass": 1}"#, "pass"),
+        (r#"{"x": 1}"#, "x"),
+    ] {
+        let sample = one(&rules, &ends(&[End::Rewards(rewards.to_owned())]));
+        let attempt = &sample.attempts.as_ref().unwrap().list[0];
+        assert_eq!((attempt.reward_key.as_deref(), attempt.reward), (Some(key), sample.value), "{rewards}");
+    }
     rules.metric = "speed".to_owned();
     assert_eq!(one(&rules, &ends(&[End::Reward(0.5)])).value, Some(2.0));
     assert!(said(&rules, r#"{"reward": 1}"#).contains("the objective's metric is missing"));

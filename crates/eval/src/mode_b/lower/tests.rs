@@ -27,7 +27,7 @@ pub(crate) fn everything() -> HarborRun {
         retry_wait_multiplier: 2.0,
         retry_include: vec!["RuntimeError".to_owned(), "AgentTimeoutError".to_owned()],
         retry_exclude: vec!["ValueError".to_owned()],
-        reward_key: "score".to_owned(),
+        reward_key: Some("score".to_owned()),
         agent_timeout_sec: Some(77.0),
         timeout_multiplier: 1.25,
         agent_setup_timeout_multiplier: Some(2.5),
@@ -39,7 +39,6 @@ pub(crate) fn everything() -> HarborRun {
             ("KEY".to_owned(), "${KEY}".to_owned()),
         ]),
         task_env: BTreeMap::from([("MODE".to_owned(), "fast".to_owned())]),
-        task_services_use_upstream: false,
         extra_args: vec!["--debug".to_owned()],
         optimizer_args: vec!["--quiet".to_owned()],
     }

@@ -1,6 +1,7 @@
 //! Rules about `[environment]` and the tables below it.
 
 use super::Checker;
+use crate::credentials::is_sensitive_header;
 use crate::task_toml::{Environment, Healthcheck, McpServer, McpTransport, Tpu};
 
 pub(super) fn check(c: &mut Checker, environment: &Environment) {
@@ -109,23 +110,13 @@ fn header(c: &mut Checker, name: &str, value: &str) {
     if value.contains(['\r', '\n']) {
         c.problem(name, "an HTTP header cannot hold a line break", "write the value on one line");
     }
-    if is_sensitive(name) && !value.trim().is_empty() && !is_reference(value.trim()) {
+    if is_sensitive_header(name) && !value.trim().is_empty() && !is_reference(value.trim()) {
         c.problem(
             name,
             "a credential would be written into the task",
             "name the variable that holds it, without a default, as in `Bearer ${TOKEN}`",
         );
     }
-}
-
-/// Whether Harbor takes what stands under this name for a credential.
-fn is_sensitive(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    // `MAX_TOKENS` counts tokens, it does not hold one.
-    let token = upper.match_indices("TOKEN").any(|(at, word)| !upper[at + word.len()..].starts_with('S'));
-    token
-        || ["KEY", "SECRET", "PASSWORD", "CREDENTIAL", "AUTH"].iter().any(|word| upper.contains(word))
-        || ["COOKIE", "SET-COOKIE"].contains(&upper.as_str())
 }
 
 /// Whether a header's value is `${VAR}` references only, after an optional scheme such as `Bearer`.
