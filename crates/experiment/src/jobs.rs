@@ -13,6 +13,8 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,8 @@ pub const CONFIG: &str = "harbor.yaml";
 pub const LOG: &str = "run.log";
 const RECORD: &str = "experiment.json";
 const LOCK: &str = "run.lock";
+/// How long somebody who only asks whether it is run may hold the lock: see [`Job::runner`].
+const GLANCE: Duration = Duration::from_millis(200);
 /// The version of the record's format.
 const VERSION: u64 = 1;
 
@@ -140,15 +144,19 @@ impl Job {
             .truncate(false)
             .open(&path)
             .map_err(failed("opening", &path))?;
-        match file.try_lock() {
-            Ok(()) => {
-                // Only words for whoever asks.
-                let _ = file.set_len(0);
-                let _ = write!(file, "{}", std::process::id());
-                Ok(Some(Held(file)))
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => {
+                    // Only words for whoever asks.
+                    let _ = file.set_len(0);
+                    let _ = write!(file, "{}", std::process::id());
+                    return Ok(Some(Held(file)));
+                }
+                Err(TryLockError::WouldBlock) if start.elapsed() < GLANCE => thread::sleep(GLANCE / 20),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(ExperimentError::io("locking", &path, &error)),
             }
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(ExperimentError::io("locking", &path, &error)),
         }
     }
 
@@ -200,4 +208,28 @@ pub fn list(root: &Utf8Path, experiment: Option<&str>) -> Result<Vec<Job>> {
     }
     jobs.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_only_looks_keeps_nobody_from_running() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = Job::at(Utf8Path::from_path(folder.path()).unwrap()).unwrap();
+        assert_eq!(job.runner(), None);
+        drop(job.acquire().unwrap().unwrap());
+        thread::scope(|scope| {
+            let looking = scope.spawn(|| (0..20_000).for_each(|_| drop(job.runner())));
+            while !looking.is_finished() {
+                assert!(job.acquire().unwrap().is_some());
+            }
+        });
+        let held = job.acquire().unwrap();
+        assert_eq!(job.runner(), Some(std::process::id().to_string()));
+        assert!(job.acquire().unwrap().is_none());
+        drop(held);
+        assert_eq!(job.runner(), None);
+    }
 }
