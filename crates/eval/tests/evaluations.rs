@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,27 @@ fn infrastructure(result: &EvaluationResult, class: ErrorClass, what: &str) {
         }
     }
     assert_eq!((result.end, result.aggregate.mean), (End::Failed, None));
+}
+
+#[test]
+fn the_interpreter_of_a_virtual_environment_can_be_used() {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir().unwrap();
+    let environment = place.path().join("venv");
+    let made =
+        Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&environment).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: `/usr/bin/python3 -m venv` makes no virtual environment here");
+        return;
+    }
+    let task = Task::new();
+    let candidate =
+        task.candidate("candidate", &format!("import sys\nassert 'venv' in sys.prefix\n{HONEST}"));
+    let evaluator = task.open_with(&format!("{}/bin:/usr/bin:/bin", environment.display()));
+    let result = evaluate(&evaluator, &candidate, &["a", "b"]);
+    assert_eq!(result.aggregate.mean, Some(1.0), "{:?}", shown(&result));
 }
 
 #[test]

@@ -141,12 +141,17 @@ fn exported(ledger: &Ledger, folder: &Path) -> Vec<std::path::PathBuf> {
     formats.map(write).into()
 }
 
+/// The Python that has the readers: the one that `TASKWRIGHT_PYTHON` names.
+fn python() -> String {
+    std::env::var("TASKWRIGHT_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
 #[test]
 fn duckdb_comes_to_the_same_numbers() {
     if !is_there(
-        "python3",
+        &python(),
         &["-c", "import duckdb"],
-        "`python3` has no `duckdb`; `pip install duckdb` brings it",
+        "Python has no `duckdb`; `pip install duckdb` brings it",
     ) {
         return;
     }
@@ -160,7 +165,7 @@ fn duckdb_comes_to_the_same_numbers() {
                       types = duckdb.sql(f\"DESCRIBE FROM '{sys.argv[2]}'\").fetchall()\n\
                       sample = duckdb.sql(f\"SELECT id, trial_name FROM '{sys.argv[2]}'\").fetchall()\n\
                       print(json.dumps({'rows': rows, 'types': {row[0]: row[1] for row in types}, 'names': dict(sample)}))";
-        let text = answer(Command::new("python3").args(["-c", script]).arg(query(&path)).arg(&path));
+        let text = answer(Command::new(python()).args(["-c", script]).arg(query(&path)).arg(&path));
         let found: Value = serde_json::from_str(&text).unwrap();
         let rows = found["rows"].as_array().unwrap();
         assert_eq!(rows.len(), board.rows.len(), "{}", path.display());
@@ -199,9 +204,9 @@ fn duckdb_comes_to_the_same_numbers() {
 fn pandas_comes_to_the_same_numbers() {
     let imports = "import pandas, pyarrow";
     if !is_there(
-        "python3",
+        &python(),
         &["-c", imports],
-        "`python3` has no `pandas` with `pyarrow`; `pip install pandas pyarrow` brings them",
+        "Python has no `pandas` with `pyarrow`; `pip install pandas pyarrow` brings them",
     ) {
         return;
     }
@@ -219,7 +224,7 @@ fn pandas_comes_to_the_same_numbers() {
                       agents = tasks.groupby('agent_digest').agg(mean=('mean', 'mean'), complete=('count', 'sum'))\n\
                       agents = agents.sort_values('mean', ascending=False).reset_index()\n\
                       print(json.dumps({'rows': agents.to_dict('records'), 'size': trials.shape}))";
-        let text = answer(Command::new("python3").args(["-c", script]).arg(&path));
+        let text = answer(Command::new(python()).args(["-c", script]).arg(&path));
         let found: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(found["size"], serde_json::json!([210, COLUMNS.len()]));
         let rows = found["rows"].as_array().unwrap();

@@ -83,7 +83,7 @@ struct Inner {
     pool: Option<Arc<Pool>>,
     landlock: bool,
     seccomp: bool,
-    /// Folders outside the system's that programs on `PATH` need; only where there is no user of their own.
+    /// Folders outside the system's that programs on a developer's `PATH` need.
     programs: Vec<PathBuf>,
     gaps: Vec<IsolationGap>,
     next_cell: AtomicU64,
@@ -133,8 +133,8 @@ impl Sandbox {
                  by abstract sockets; use Linux 6.12 or later")),
             Some(_) => {}
         }
+        let programs = path.as_deref().map(programs).unwrap_or_default();
         let path = path.unwrap_or_else(|| DEFAULT_PATH.to_owned());
-        let programs = if pool.is_none() { programs(&path) } else { Vec::new() };
         let mut sandbox = Self(Arc::new(Inner {
             taskwright,
             runtime,
@@ -338,16 +338,18 @@ fn gap(name: &str, consequence: impl Into<String>) -> IsolationGap {
 }
 
 /// Folders that hold the programs of a developer's `PATH` with what they need: for one below the home folder the
-/// folder in it, so that `~/.pyenv/shims` means `~/.pyenv`.
+/// folder in it, so that `~/.pyenv/shims` means `~/.pyenv`, and for that of a virtual environment of Python all of it.
 fn programs(path: &str) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some());
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    let around = |folder: PathBuf| match &home {
-        Some(home) => match folder.strip_prefix(home).ok().and_then(|below| below.components().next()) {
-            Some(first) => home.join(first),
-            None => folder,
-        },
-        None => folder,
+    let around = |folder: PathBuf| {
+        let below_home =
+            |home: &PathBuf| Some(home.join(folder.strip_prefix(home).ok()?.components().next()?));
+        let environment = || folder.parent().filter(|above| above.join("pyvenv.cfg").is_file());
+        home.as_ref()
+            .and_then(below_home)
+            .or_else(|| environment().map(Path::to_owned))
+            .unwrap_or_else(|| folder.clone())
     };
     let mut found: Vec<_> = folders.map(around).filter(|folder| Some(folder) != home.as_ref()).collect();
     found.sort();

@@ -123,13 +123,14 @@ impl Task {
     }
 
     pub fn open(&self) -> ModeA {
+        self.open_with(PATH)
+    }
+
+    /// Opens it with another `PATH`.
+    pub fn open_with(&self, path: &str) -> ModeA {
         let secret = self.folder.path().join("secret");
-        evaluator(
-            self.serve(),
-            &secret.join("dataset"),
-            &secret.join("scorer"),
-            &self.folder.path().join("run"),
-        )
+        let runtime = self.folder.path().join("run");
+        evaluator_with(path, self.serve(), &secret.join("dataset"), &secret.join("scorer"), &runtime)
     }
 
     /// A candidate that is one Python file.
@@ -145,7 +146,19 @@ impl Task {
     }
 }
 
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 pub fn evaluator(serve: Arc<ServeConfig>, dataset: &Path, scorer: &Path, runtime: &Path) -> ModeA {
+    evaluator_with(PATH, serve, dataset, scorer, runtime)
+}
+
+fn evaluator_with(
+    path: &str,
+    serve: Arc<ServeConfig>,
+    dataset: &Path,
+    scorer: &Path,
+    runtime: &Path,
+) -> ModeA {
     let options = Options {
         serve,
         dataset: dataset.to_owned(),
@@ -153,7 +166,7 @@ pub fn evaluator(serve: Arc<ServeConfig>, dataset: &Path, scorer: &Path, runtime
         taskwright: TASKWRIGHT.into(),
         runtime: runtime.to_owned(),
         isolation: if is_root() { IsolationMode::Required } else { IsolationMode::BestEffort },
-        path: Some("/usr/local/bin:/usr/bin:/bin".to_owned()),
+        path: Some(path.to_owned()),
     };
     match ModeA::open(options) {
         Ok(evaluator) => evaluator,
