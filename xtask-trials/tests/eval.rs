@@ -71,7 +71,8 @@ fn circle_packing_needs_no_docker() {
 
 #[test]
 fn the_specs_solution_is_better() {
-    let solved = json(&["circle-packing", "--candidate", "solution", "--split", "validation", "--json"]);
+    let solved =
+        json(&["circle-packing", "--candidate", "solution", "--split", "validation", "--fresh", "--json"]);
     assert!(solved["splits"][0]["aggregate"]["mean"].as_f64().unwrap() > 2.5, "{solved}");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harbor-tasks/circle-packing/solution");
     let folder = folder.to_str().unwrap();

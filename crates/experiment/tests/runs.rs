@@ -40,7 +40,10 @@ fn space(manifest: &str, seconds: u32) -> (Space, Prepared) {
     (space, prepared)
 }
 
+/// As `cargo xtask run` does, we listen to Ctrl-C: what a background job of a shell ignores, Harbor would ignore too.
 fn start(space: &Space, prepared: &Prepared) -> (Harbor, Job) {
+    let always = std::sync::Arc::new(true.into());
+    signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, always).unwrap();
     let harbor = Harbor::find(&space.root, prepared).unwrap();
     prepared.keep(&space.root).unwrap();
     (harbor, prepared.write(&space.root).unwrap())
