@@ -156,7 +156,7 @@ pub fn look(job: &Job) -> Result<Progress> {
 
     let mut planned: BTreeMap<(String, String, Option<String>), u64> = BTreeMap::new();
     let lock = folder.lock().ok().flatten();
-    for trial in lock.iter().flat_map(|lock| &lock.trials) {
+    for trial in lock.iter().flat_map(|lock| lock.trials.iter()) {
         *planned.entry(key(trial.task_folder(), &trial.agent)).or_default() += 1;
     }
     let mut tally = Tally::new(record.as_ref().and_then(|record| record.reward_key.as_deref()));

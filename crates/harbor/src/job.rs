@@ -10,10 +10,12 @@
 
 mod documents;
 mod folder;
+mod planned;
 mod trial_folder;
 
 pub use documents::{JobConfig, JobLock, JobResult, PlannedTrial};
 pub use folder::{FolderKind, JobFolder, Trials, kind_of_folder};
+pub use planned::PlannedTrials;
 pub use trial_folder::TrialFolder;
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ mod apply;
 mod evidence;
 mod find;
 mod plan;
-mod planned;
 mod read;
 mod stamp;
 

@@ -169,7 +169,7 @@ impl Conduct<'_> {
         }
         for (round, _) in self.record.rounds(self.plan.name)? {
             let lock = JobFolder::open(&round.job_dir).and_then(|folder| folder.lock()).ok().flatten();
-            for trial in lock.into_iter().flat_map(|lock| lock.trials) {
+            for trial in lock.iter().flat_map(|lock| lock.trials.kinds()) {
                 let Some(folder) = trial.task_folder() else { continue };
                 for planned in &mut self.planned {
                     if planned.directory == folder && planned.digest.is_none() {

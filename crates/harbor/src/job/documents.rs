@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::planned::PlannedTrials;
 use crate::document::{Kind, Problem, count, items, object, parse, parts, text};
 use crate::result::{AgentConfig, EnvironmentConfig, folder_of, time};
 use crate::time::Timestamp;
@@ -23,7 +24,7 @@ pub struct JobLock {
     /// The version of Harbor that runs the job.
     pub harbor_version: Option<String>,
     /// Every trial that was planned; the same task and agent once for each attempt.
-    pub trials: Vec<PlannedTrial>,
+    pub trials: PlannedTrials,
 }
 
 /// A trial that was planned, in a job's lock, or was begun, in its own.
@@ -122,7 +123,7 @@ impl JobLock {
         Some(Self {
             schema_version: count(parts.schema_version),
             harbor_version: object::<HarborParts<'_>>(parts.harbor).and_then(|harbor| text(harbor.version)),
-            trials: items(parts.trials).into_iter().filter_map(PlannedTrial::take).collect(),
+            trials: PlannedTrials::take(items(parts.trials)),
         })
     }
 }
@@ -134,7 +135,7 @@ impl PlannedTrial {
             .ok_or(Problem::WrongKind { found: Kind::Unknown, wanted: Kind::TrialLock })
     }
 
-    fn take(raw: &RawValue) -> Option<Self> {
+    pub(super) fn take(raw: &RawValue) -> Option<Self> {
         let planned = object::<PlannedParts<'_>>(Some(raw))?;
         let task = object::<TaskParts<'_>>(planned.task)?;
         Some(Self {

@@ -131,7 +131,7 @@ fn documents_of_a_job() {
     let lock = opened.lock().unwrap().unwrap();
     let planned: Vec<_> = lock.trials.iter().map(|trial| trial.task_folder()).collect();
     assert_eq!((lock.harbor_version.as_deref(), planned), (Some("0.26.0"), vec![Some("a"), Some("b")]));
-    assert_eq!(lock.trials[0].agent.name.as_deref(), Some("nop"));
+    assert_eq!(lock.trials.iter().next().unwrap().agent.name.as_deref(), Some("nop"));
     write("result.json", r#"{"id": "i", "n_total_trials": 4, "stats": {"n_trials": 3, "n_errors": 1}}"#);
     let result = opened.result().unwrap().unwrap();
     assert_eq!((result.n_completed, result.n_errored, result.finished_at), (Some(3), Some(1), None));

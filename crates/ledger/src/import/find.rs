@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use rusqlite::params;
 use taskwright_harbor::document::DocumentError;
-use taskwright_harbor::job::{FolderKind, JobFolder, kind_of_folder};
+use taskwright_harbor::job::{FolderKind, JobFolder, JobLock, kind_of_folder};
 
-use super::planned::PlannedTrials;
 use super::stamp::Stamp;
 use super::{JobDescription, Options};
 use crate::database::Ledger;
 use crate::error::Result;
 use crate::folder::{EntryKind, Folder};
+use crate::from_harbor::folder_name;
 use crate::paths::escape;
 
 /// How deep folders of jobs may lie in each other.
@@ -50,8 +50,8 @@ pub(super) struct Job {
     pub key: String,
     pub name: String,
     pub path: PathBuf,
-    /// What its lock planned, unless nothing has changed since it was last read.
-    pub planned: Option<PlannedTrials>,
+    /// Its lock, unless nothing has changed since it was last read.
+    pub lock: Option<JobLock>,
     pub lock_stamp: Option<Stamp>,
     /// Whether nothing has changed since it was last imported.
     pub unchanged: bool,
@@ -74,7 +74,7 @@ impl Job {
 
     /// The version of Harbor that ran it.
     pub fn harbor_version(&self) -> Option<&str> {
-        self.planned.as_ref()?.harbor_version.as_deref()
+        self.lock.as_ref()?.harbor_version.as_deref()
     }
 }
 
@@ -251,15 +251,26 @@ fn job(
     let config = usable(folder.config(), found)?;
     let result = usable(folder.result(), found)?;
     let lock = if unchanged { None } else { usable(folder.lock(), found)? };
-    let planned = lock.map(PlannedTrials::new);
+    let mut digests: HashMap<String, Option<String>> = HashMap::new();
+    for planned in lock.iter().flat_map(|lock| lock.trials.kinds()) {
+        let Some(folder) = planned.task_folder() else { continue };
+        digests
+            .entry(folder_name(folder).to_owned())
+            .and_modify(|known| {
+                if *known != planned.task_digest {
+                    *known = None;
+                }
+            })
+            .or_insert_with(|| planned.task_digest.clone());
+    }
     let id = result.as_ref().and_then(|result| result.id.clone());
     let name = path.file_name().unwrap_or_default();
     Ok(Some(Arc::new(Job {
         key: id.unwrap_or_else(|| escape(path.as_os_str().as_bytes())),
         name: config.and_then(|config| config.job_name).unwrap_or_else(|| escape(name.as_bytes())),
         path: path.to_owned(),
-        digests: planned.as_ref().map(PlannedTrials::digests).unwrap_or_default(),
-        planned,
+        lock,
+        digests,
         lock_stamp,
         unchanged,
         finished: result.as_ref().is_some_and(|result| result.finished_at.is_some()),

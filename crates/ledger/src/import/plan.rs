@@ -83,9 +83,9 @@ pub(super) fn renew(
     let found = found(connection, job, known)?;
     adopt(connection, &found)?;
     let mut plan = Plan { found: found.len() as u64, planned: job.total, ..Plan::default() };
-    match &job.planned {
+    match job.lock.as_ref().map(|lock| &lock.trials) {
         Some(all) => {
-            plan.planned = Some(all.count() as u64);
+            plan.planned = Some(all.len() as u64);
             let mut agents = HashMap::new();
             let planned: Vec<Planned<'_>> =
                 all.iter().filter_map(|trial| Planned::new(trial, &mut agents)).collect();
@@ -95,7 +95,7 @@ pub(super) fn renew(
             }
             plan.missing.sort();
             // More may be there: what a job's resumption threw away was perhaps imported before.
-            plan.found = (all.count() - plan.missing.len()) as u64;
+            plan.found = (all.len() - plan.missing.len()) as u64;
         }
         None => plan.unnamed = job.total.unwrap_or(0).saturating_sub(plan.found),
     }

@@ -75,9 +75,9 @@ impl<'a> JobPlan<'a> {
             let Some(lock) = self.job.and_then(|job| job.lock().ok().flatten()) else {
                 return Lock::default();
             };
-            let is_clear = lock.trials.iter().all(|trial| trial.task_path.is_some());
+            let is_clear = lock.trials.kinds().all(|trial| trial.task_path.is_some());
             let mut tasks: HashMap<String, PlannedTask> = HashMap::new();
-            for trial in lock.trials {
+            for trial in lock.trials.iter() {
                 let Some(directory) = trial.task_folder().map(str::to_owned) else { continue };
                 let new = || PlannedTask { digest: trial.task_digest.clone(), trials: 0 };
                 let task = tasks.entry(directory).or_insert_with(new);

@@ -19,7 +19,7 @@ fn real_jobs_are_collated() {
         let path = corpus.join("jobs").join(job);
         let lock = JobFolder::open(&path).unwrap().lock().unwrap().unwrap();
         let mut planned: Vec<PlannedSample> = Vec::new();
-        for trial in &lock.trials {
+        for trial in lock.trials.iter() {
             let directory = trial.task_folder().unwrap().to_owned();
             if planned.iter().all(|known| known.directory != directory) {
                 let name = format!("demo/{}", directory.trim_end_matches("_v11"));

@@ -1,0 +1,88 @@
+//! The trials that a job planned, in little memory: a lock has an entry for each attempt, and those of a task and an agent
+//! are the same.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use super::documents::PlannedTrial;
+
+/// The trials that a job planned.
+#[derive(Debug, Clone, Default)]
+pub struct PlannedTrials {
+    /// Each kind of trial once, in the order of the lock, and how often it was planned.
+    kinds: Vec<(PlannedTrial, usize)>,
+}
+
+impl PlannedTrials {
+    /// Takes the entries of a lock that are trials. What is written alike is read once.
+    pub(super) fn take(entries: Vec<&RawValue>) -> Self {
+        let mut kinds: Vec<(PlannedTrial, usize)> = Vec::new();
+        let mut places: HashMap<&str, Option<usize>> = HashMap::new();
+        for entry in entries {
+            let place = places.entry(entry.get()).or_insert_with(|| {
+                kinds.push((PlannedTrial::take(entry)?, 0));
+                Some(kinds.len() - 1)
+            });
+            if let Some(place) = *place {
+                kinds[place].1 += 1;
+            }
+        }
+        Self { kinds }
+    }
+
+    /// How many trials were planned.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kinds.iter().map(|(_, times)| times).sum()
+    }
+
+    /// Whether none was.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Every trial that was planned; those that are the same one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &PlannedTrial> {
+        self.kinds.iter().flat_map(|(trial, times)| std::iter::repeat_n(trial, *times))
+    }
+
+    /// Each kind of trial once. Two kinds may still say the same in other words.
+    pub fn kinds(&self) -> impl Iterator<Item = &PlannedTrial> {
+        self.kinds.iter().map(|(trial, _)| trial)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job::JobLock;
+
+    #[test]
+    fn attempts_are_counted_and_kinds_are_kept_apart() {
+        let planned = |task: &str, digest: &str, agent: &str| {
+            format!(
+                r#"{{"task": {{"name": "{task}", "digest": "{digest}"}}, "agent": {{"name": "{agent}"}}}}"#
+            )
+        };
+        let trials = [
+            planned("a", "1", "x"),
+            planned("a", "1", "y"),
+            "7".to_owned(),
+            planned("a", "1", "x"),
+            planned("b", "1", "x"),
+            "7".to_owned(),
+            planned("b", "2", "x"),
+        ];
+        let lock = JobLock::parse(format!(r#"{{"trials": [{}]}}"#, trials.join(",")).as_bytes()).unwrap();
+        let words = |trial: &crate::job::PlannedTrial| {
+            [&trial.task_name, &trial.task_digest, &trial.agent.name]
+                .map(|word| word.clone().unwrap())
+                .concat()
+        };
+        assert_eq!(lock.trials.iter().map(words).collect::<Vec<_>>(), ["a1x", "a1x", "a1y", "b1x", "b2x"]);
+        assert_eq!(lock.trials.kinds().map(words).collect::<Vec<_>>(), ["a1x", "a1y", "b1x", "b2x"]);
+        assert_eq!((lock.trials.len(), lock.trials.is_empty()), (5, false));
+        assert!(JobLock::parse(br#"{"trials": []}"#).unwrap().trials.is_empty());
+    }
+}
