@@ -320,28 +320,21 @@ fn a_pipe_that_nobody_reads_is_no_mistake() {
     assert!(!stderr.contains("panicked") && !stderr.contains("roken pipe"), "{stderr}");
 
     // Nobody reads from the start.
-    let mut child = cli
-        .command(&["build-tasks", "--dry-run", "--out", "tasks"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
+    let output = unread(&cli, &["build-tasks", "--dry-run", "--out", "tasks"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// How a command ends whose answer goes to a pipe that nobody reads.
+fn unread(cli: &Cli, words: &[&str]) -> Output {
+    let mut child = cli.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    child.wait_with_output().unwrap()
 }
 
 #[test]
 fn a_pipe_that_nobody_reads_hides_no_failure() {
     let cli = Cli::new();
-    let mut child = cli
-        .command(&["build-tasks", "--check", "--out", "tasks"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(1));
+    assert_eq!(unread(&cli, &["build-tasks", "--check", "--out", "tasks"]).status.code(), Some(1));
 }
 
 #[test]

@@ -101,7 +101,8 @@ pub(super) fn walk(
             found(item)
         })?;
         if !any {
-            found(Item::Refused { path, reason: "holds no job and no trial of Harbor's; results outside of trials' folders are named one by one".to_owned() })?;
+            let reason = "holds no job and no trial of Harbor's; results outside of trials' folders are named one by one";
+            refuse(&path, reason, found)?;
         }
     }
     Ok(())
