@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use taskwright_harbor::exceptions::reward_is_valid;
-use taskwright_harbor::job::{JobFolder, JobResult};
+use taskwright_harbor::job::{JobFolder, JobResult, TrialFolder};
 use taskwright_harbor::result::{AgentConfig, TrialResult};
 use taskwright_harbor::watch::TrialEvent;
 
@@ -108,9 +108,7 @@ impl Tally {
     }
 
     fn read(&mut self, trial: &str, dir: &Path) {
-        let job = dir.parent().unwrap_or(dir);
-        let folder = JobFolder::open(job).and_then(|job| job.trial(trial));
-        let result = folder.and_then(|folder| folder.result(&mut self.buffer));
+        let result = TrialFolder::open(dir).and_then(|folder| folder.result(&mut self.buffer));
         // What cannot be read has no reward; the import says what is wrong with it.
         let outcome = result.map_or(Outcome { reward: None, errored: true }, |result| self.outcome(&result));
         self.trials.insert(trial.to_owned(), outcome);

@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime};
 use serde::Deserialize;
 
 use crate::document::{Folder, MAX_DOCUMENT, parse};
-use crate::job::JobFolder;
+use crate::job::TrialFolder;
 
 /// What happened to a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +166,7 @@ fn began(folder: &std::fs::Metadata) -> Instant {
 
 /// Whether Harbor has written anything into a folder of a job.
 fn is_trial(job: &Path, trial: &str) -> bool {
-    JobFolder::open(job).and_then(|job| job.trial(trial)).is_ok_and(|folder| folder.is_trial())
+    TrialFolder::open(job.join(trial)).is_ok_and(|folder| folder.is_trial())
 }
 
 /// Whether a job holds a whole result of the trial of that name. Others may write there while we look: what stands in the

@@ -1,9 +1,8 @@
 //! Tells of trials and samples as they finish, while a job runs.
 
 use std::collections::HashSet;
-use std::path::Path;
 
-use taskwright_harbor::job::{JobFolder, TrialFolder};
+use taskwright_harbor::job::TrialFolder;
 use taskwright_harbor::watch::TrialEvent;
 
 use super::collate::Collation;
@@ -27,11 +26,6 @@ pub(super) struct Live<'a> {
     pub ended: HashSet<String>,
 }
 
-/// A trial's folder, unless it has become something else since.
-fn opened(dir: &Path) -> Option<TrialFolder> {
-    JobFolder::open(dir.parent()?).ok()?.trial(dir.file_name()?).ok()
-}
-
 impl Live<'_> {
     /// Takes what happened to a trial.
     pub fn take(&mut self, event: &TrialEvent) {
@@ -49,7 +43,8 @@ impl Live<'_> {
         }
         self.observer.trials(&self.trials);
         let TrialEvent::Ended { dir, .. } = event else { return };
-        let Some(place) = opened(dir).and_then(|trial| self.collation.add_trial(&trial)) else { return };
+        let trial = TrialFolder::open(dir).ok();
+        let Some(place) = trial.and_then(|trial| self.collation.add_trial(&trial)) else { return };
         let sample = self.collation.sample(place);
         // What Harbor may try again is not finished.
         let is_final = !self.retries || matches!(sample.outcome, Outcome::Scored(_));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use taskwright_harbor::child::{Environment, Patience, describe, tail};
 use taskwright_harbor::command::HarborCommand;
-use taskwright_harbor::job::JobFolder;
+use taskwright_harbor::job::{JobFolder, TrialFolder};
 use taskwright_harbor::run::{self, Ended, Run};
 use taskwright_harbor::watch::TrialEvent;
 
@@ -133,7 +133,7 @@ fn trouble(job: &Job<'_>, ended: &Ended, how: How) -> Option<String> {
 /// made. A trial that did not even say how it was stopped hung there: nothing else keeps Harbor from answering.
 fn reached_candidate(job: &Job<'_>, trial: &str) -> Option<String> {
     let mut buffer = Vec::new();
-    let folder = JobFolder::open(&job.round.job_dir).ok()?.trial(trial).ok()?;
+    let folder = TrialFolder::open(job.round.job_dir.join(trial)).ok()?;
     let task = folder.lock(&mut buffer).ok().flatten()?.task_folder()?.to_owned();
     match folder.result(&mut buffer) {
         Ok(result) if result.agent_setup.is_none() && result.agent_execution.is_none() => None,

@@ -61,11 +61,6 @@ impl JobFolder {
         Ok(Trials { job: self, names: names.into_iter() })
     }
 
-    /// One trial's folder, which must not be a link.
-    pub fn trial(&self, name: impl AsRef<OsStr>) -> Result<TrialFolder, DocumentError> {
-        TrialFolder::open_in(&self.folder, &self.path, name.as_ref())
-    }
-
     fn document<T>(
         &self,
         name: &str,

@@ -78,6 +78,10 @@ fn a_trial_without_a_usable_result_does_not_stop_the_others() {
         assert!(found.contains(expected), "{found}");
     }
     let unfinished = TrialFolder::open(job.join("b")).unwrap();
+    symlink(job.join("b"), job.join("linked")).unwrap();
+    let error = TrialFolder::open(job.join("linked")).unwrap_err();
+    assert!(error.to_string().ends_with("linked` is a link, which Harbor does not put there"), "{error}");
+    fs::remove_file(job.join("linked")).unwrap();
     assert!(!unfinished.is_trial() && unfinished.result(&mut Vec::new()).unwrap_err().is_missing());
     fs::write(job.join("b/trial.log"), "").unwrap();
     assert!(unfinished.is_trial() && unfinished.name() == "b");

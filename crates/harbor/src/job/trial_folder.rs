@@ -21,12 +21,15 @@ pub struct TrialFolder {
 }
 
 impl TrialFolder {
-    /// Opens a folder that somebody named.
+    /// Opens a folder by its path, in that of a job. It must not be a link: others may write into the job's folder.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, DocumentError> {
         let path = path.into();
-        match Folder::open(&path) {
-            Ok(folder) => Ok(Self { path, folder }),
-            Err(error) => Err(refused(path, error)),
+        let (Some(job), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(refused(path, io::ErrorKind::NotFound.into()));
+        };
+        match Folder::open(job) {
+            Ok(folder) => Self::open_in(&folder, job, name),
+            Err(error) => Err(refused(job.to_owned(), error)),
         }
     }
 

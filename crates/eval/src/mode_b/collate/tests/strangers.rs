@@ -115,7 +115,7 @@ fn a_trial_that_is_a_link_is_no_score() {
     assert_eq!(values, [None, None]);
     assert!(matches!(&notes[..], [(NoteKind::Damaged, said)] if said.contains("is a link")), "{notes:?}");
     // A collation that runs beside the job opens it by name as well, and follows the link as little.
-    assert!(JobFolder::open(job.path()).unwrap().trial("t0__0").is_err());
+    assert!(TrialFolder::open(job.path().join("t0__0")).is_err());
 }
 
 #[test]
