@@ -12,9 +12,9 @@ mod task;
 
 use anyhow::Context;
 use camino::Utf8PathBuf;
-use taskwright_build::BuildError;
+use taskwright_builder::BuildError;
 use taskwright_eval::{Cancel, End, EvaluationResult, IsolationGap};
-use taskwright_spec::model::Mode;
+use taskwright_language::model::Mode;
 use xtask::exit::{self, Status};
 use xtask::output::say;
 use xtask::{interrupt, workspace};

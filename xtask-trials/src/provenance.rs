@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use camino::Utf8Path;
-use taskwright_build::lock::{Lock, LockEntry};
+use taskwright_builder::lock::{Lock, LockEntry};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_ledger::Trial;
 use taskwright_ledger::import::JobDescription;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use camino::Utf8Path;
 use serde_json::{Value, json};
-use taskwright_build::{BuildError, Intent, Workspace};
+use taskwright_builder::{BuildError, Intent, Workspace};
 use taskwright_experiment::dispatch::{Ending, Harbor, Redo, make_way};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::plan::{self, Prepared};

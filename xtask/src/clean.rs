@@ -1,7 +1,7 @@
 //! `cargo xtask clean`.
 
-use taskwright_build::clean::{Scope, clean};
-use taskwright_build::{BuildError, Observer};
+use taskwright_builder::clean::{Scope, clean};
+use taskwright_builder::{BuildError, Observer};
 
 use crate::exit::{self, Status};
 use crate::output::{self, say};

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::CommandFactory;
 use clap_complete::Shell;
-use taskwright_build::BuildError;
+use taskwright_builder::BuildError;
 
 use crate::exit::{self, Status};
 use crate::output;

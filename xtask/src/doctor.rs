@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::json;
-use taskwright_build::doctor::{Check, Diagnosis, Machine, Purpose, State, ThisMachine, examine};
+use taskwright_builder::doctor::{Check, Diagnosis, Machine, Purpose, State, ThisMachine, examine};
 
 use crate::exit::{self, Status};
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer};

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use taskwright_build::BuildError;
+use taskwright_builder::BuildError;
 
 use crate::output;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use taskwright_build::scaffold::{Scaffold, scaffold};
-use taskwright_spec::model;
+use taskwright_builder::scaffold::{Scaffold, scaffold};
+use taskwright_language::model;
 
 use crate::exit::{self, Status};
 use crate::output::{self, GREEN, YELLOW, paint, paint_answer, say};

@@ -24,7 +24,7 @@ pub struct ReferenceArguments {
 
 /// Runs `schema`.
 pub fn schema(_: &SchemaArguments) -> anyhow::Result<Status> {
-    output::print(&taskwright_spec::schema::json_schema_text())?;
+    output::print(&taskwright_language::schema::json_schema_text())?;
     Ok(exit::SUCCESS)
 }
 
@@ -32,8 +32,8 @@ pub fn schema(_: &SchemaArguments) -> anyhow::Result<Status> {
 pub fn reference(arguments: &ReferenceArguments) -> anyhow::Result<Status> {
     let docs = workspace::this()?.root.join("docs");
     let pages: [(Utf8PathBuf, String); 2] = [
-        (docs.join("spec.schema.json"), taskwright_spec::schema::json_schema_text()),
-        (docs.join("spec-reference.md"), taskwright_spec::reference::reference_page()),
+        (docs.join("spec.schema.json"), taskwright_language::schema::json_schema_text()),
+        (docs.join("spec-reference.md"), taskwright_language::reference::reference_page()),
     ];
     let mut stale = false;
     for (path, text) in pages {
@@ -49,7 +49,7 @@ pub fn reference(arguments: &ReferenceArguments) -> anyhow::Result<Status> {
             );
         } else {
             std::fs::create_dir_all(&docs)?;
-            taskwright_build::workspace::replace(&path, text.as_bytes())?;
+            taskwright_builder::workspace::replace(&path, text.as_bytes())?;
             output::print(&format!("wrote docs/{shown}\n"))?;
         }
     }

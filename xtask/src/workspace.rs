@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_build::{BuildError, Workspace};
+use taskwright_builder::{BuildError, Workspace};
 
 /// The workspace that this command was compiled in, so that it works from any folder below it.
 pub fn this() -> anyhow::Result<Workspace> {

@@ -11,7 +11,7 @@
 //!
 //! ```no_run
 //! use taskwright_eval::{Cancel, ImportLimits, IsolationMode, ModeA, Options, Plan, Store};
-//! # fn example(serve: std::sync::Arc<taskwright_spec::serve::ServeConfig>, pack: &mut dyn std::io::Read)
+//! # fn example(serve: std::sync::Arc<taskwright_language::serve::ServeConfig>, pack: &mut dyn std::io::Read)
 //! # -> Result<(), Box<dyn std::error::Error>> {
 //! let evaluator = ModeA::open(Options {
 //!     serve: serve.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use taskwright_spec::model::Constraint;
+use taskwright_language::model::Constraint;
 
 use crate::attempts::Attempts;
 

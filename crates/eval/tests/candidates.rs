@@ -11,8 +11,8 @@ use taskwright_eval::sandbox::SandboxOptions;
 use taskwright_eval::{
     Candidate, CommitId, ImportError, ImportLimits, IsolationMode, Refusal, Sandbox, Store,
 };
-use taskwright_spec::model::Limits;
-use taskwright_spec::serve::ServeBaseline;
+use taskwright_language::model::Limits;
+use taskwright_language::serve::ServeBaseline;
 
 use common::{TASKWRIGHT, folder, write};
 

@@ -6,7 +6,7 @@ mod secrets;
 mod tasks;
 
 use taskwright_harbor::names::check_dir_name;
-use taskwright_spec::check::{Context, at_least_one};
+use taskwright_language::check::{Context, at_least_one};
 
 use crate::model::Experiment;
 

@@ -3,8 +3,8 @@
 use std::io;
 
 use camino::Utf8Path;
-use taskwright_build::BuildError;
-use taskwright_spec::{Diagnostic, Diagnostics};
+use taskwright_builder::BuildError;
+use taskwright_language::{Diagnostic, Diagnostics};
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-use taskwright_build::lock::LockEntry;
-use taskwright_build::workspace::replace;
+use taskwright_builder::lock::LockEntry;
+use taskwright_builder::workspace::replace;
 use taskwright_harbor::job::JobFolder;
 
 use crate::error::{ExperimentError, Result, failed};

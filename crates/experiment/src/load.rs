@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_spec::document::{self, Document};
-use taskwright_spec::{Diagnostics, Shapes, nearest, reference, schema};
+use taskwright_language::document::{self, Document};
+use taskwright_language::{Diagnostics, Shapes, nearest, reference, schema};
 
 use crate::check;
 use crate::error::{ExperimentError, Result};
@@ -71,7 +71,9 @@ pub fn find(root: &Utf8Path, here: &Utf8Path, name: &str) -> Result<Utf8PathBuf>
     let hint = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => format!("`{FOLDER}/` holds no manifest; docs/experiments.md shows one"),
-        None => format!("`{FOLDER}/` holds {}", taskwright_spec::one_of(known.iter().map(String::as_str))),
+        None => {
+            format!("`{FOLDER}/` holds {}", taskwright_language::one_of(known.iter().map(String::as_str)))
+        }
     };
     Err(ExperimentError::usage(format!("there is no manifest `{}`", name.escape_debug())).hint(hint))
 }

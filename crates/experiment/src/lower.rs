@@ -8,7 +8,7 @@ use taskwright_harbor::job_config::{
     AgentConfig, DatasetConfig, EnvironmentConfig, ErrorPolicy, JobConfig, MetricConfig, RetryConfig,
     TaskConfig, VerifierConfig,
 };
-use taskwright_spec::model::SpecPath;
+use taskwright_language::model::SpecPath;
 
 use crate::error::Result;
 use crate::model::{

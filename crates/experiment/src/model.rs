@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use taskwright_spec::model::{Scalar, SpecPath};
+use taskwright_language::model::{Scalar, SpecPath};
 
 /// Which agents try which tasks, how often and where. A manifest is the TOML form of this table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

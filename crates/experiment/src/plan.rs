@@ -1,11 +1,11 @@
 //! From a manifest to a job: its tasks, the copies it runs from, its configuration and its name.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_build::Workspace;
-use taskwright_build::digest::Digest;
+use taskwright_builder::Workspace;
+use taskwright_builder::digest::Digest;
 use taskwright_harbor::job_config::{JobConfig, TaskConfig};
-use taskwright_spec::document::Document;
-use taskwright_spec::model::SpecPath;
+use taskwright_language::document::Document;
+use taskwright_language::model::SpecPath;
 
 use crate::error::{ExperimentError, Result};
 use crate::inputs::{self, Input, Kind};

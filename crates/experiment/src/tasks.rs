@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_build::Workspace;
-use taskwright_build::lock::{Lock, LockEntry};
+use taskwright_builder::Workspace;
+use taskwright_builder::lock::{Lock, LockEntry};
 use taskwright_harbor::job_config::DatasetConfig;
 use taskwright_harbor::names::{collisions, trial_stem};
-use taskwright_spec::document::Document;
-use taskwright_spec::pattern::Pattern;
-use taskwright_spec::{Diagnostic, nearest, one_of};
+use taskwright_language::document::Document;
+use taskwright_language::pattern::Pattern;
+use taskwright_language::{Diagnostic, nearest, one_of};
 
 use crate::error::{ExperimentError, Result, failed};
 use crate::model::{BuiltTasks, Experiment, LocalTasks, RegistryTasks, TaskSet};
@@ -134,7 +134,9 @@ fn arguments(workspace: &Workspace) -> BTreeMap<String, Vec<String>> {
         if !workspace.root.join(&file).is_file() {
             continue;
         }
-        let Ok(loaded) = taskwright_spec::load(&workspace.root, &file, &BTreeMap::new()) else { continue };
+        let Ok(loaded) = taskwright_language::load(&workspace.root, &file, &BTreeMap::new()) else {
+            continue;
+        };
         arguments.extend(
             loaded
                 .tasks

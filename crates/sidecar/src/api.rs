@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use taskwright_spec::model::{Access, Constraint, Direction, Limit};
+use taskwright_language::model::{Access, Constraint, Direction, Limit};
 
 /// What every path of the service begins with.
 pub const PREFIX: &str = "/v1";

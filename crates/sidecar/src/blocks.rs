@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
-use taskwright_spec::model::Access;
-use taskwright_spec::serve::ServeSplit;
+use taskwright_language::model::Access;
+use taskwright_language::serve::ServeSplit;
 
 use crate::api::Choice;
 use crate::problem::{Kind, Problem};
@@ -209,7 +209,7 @@ mod tests {
     fn chooser(count: usize, floor: u64, access: Access) -> Chooser {
         let split = ServeSplit {
             access,
-            budget: taskwright_spec::model::Budget::default(),
+            budget: taskwright_language::model::Budget::default(),
             min_samples: floor,
             expose: false,
             samples: (0..count).map(|i| format!("s{i}")).collect(),

@@ -10,8 +10,8 @@ use taskwright_eval::{
     Cancel, CommitId, ErrorClass, EvalError, ImportError, ImportLimits, IsolationMode, ModeA, Options,
     Outcome, Plan, Refusal, SampleResult, Sandbox, SandboxOptions, Store,
 };
-use taskwright_spec::model::Mode;
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::model::Mode;
+use taskwright_language::serve::ServeConfig;
 
 use self::nested::Nested;
 use crate::api::Candidate;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 
 use crate::api::{Candidate, Charge};
 use crate::events::{Charged, End, Entry, Outcome, Purpose};

@@ -1,6 +1,6 @@
 //! The task's rules in words, from the very config that the service enforces.
 
-use taskwright_spec::model::{Access, Direction, Mode, Policy};
+use taskwright_language::model::{Access, Direction, Mode, Policy};
 
 use crate::api::Plan;
 use crate::service::Service;

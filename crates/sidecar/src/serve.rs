@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use serde_json::Value;
-use taskwright_spec::serve::{SERVE_VERSION, ServeConfig};
+use taskwright_language::serve::{SERVE_VERSION, ServeConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::api::Candidate;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use taskwright_spec::model::{Access, Comparison, Constraint};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::model::{Access, Comparison, Constraint};
+use taskwright_language::serve::ServeConfig;
 
 use crate::blocks::Chooser;
 use crate::events::{Sample, Summary};

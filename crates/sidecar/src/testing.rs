@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use taskwright_eval::{Attempts, Cancel};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 
 use crate::api::Candidate;
 use crate::events::Sample;

@@ -12,7 +12,7 @@ use anyhow::{Context, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use taskwright_eval::mode_b::collate::{PlannedSample, Rules, collate};
-use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_language::model::{Aggregate, Direction};
 use xtask::bench::folder::Folder;
 use xtask::bench::rows::{Aim, Row, Section, Unit};
 use xtask::bench::{process, quiet, table};

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_build::{BuildError, Workspace};
-use taskwright_spec::model::Spec;
+use taskwright_builder::{BuildError, Workspace};
+use taskwright_language::model::Spec;
 use xtask::workspace::from_here;
 
 use super::task::Task;
@@ -73,7 +73,7 @@ fn spec(workspace: &Workspace, task: &Task) -> anyhow::Result<Option<Spec>> {
         if !workspace.root.join(&file).is_file() {
             continue;
         }
-        let loaded = taskwright_spec::load(&workspace.root, &file, &task.set);
+        let loaded = taskwright_language::load(&workspace.root, &file, &task.set);
         let tasks = loaded.map(|loaded| loaded.tasks).unwrap_or_default();
         if let Some(loaded) = tasks.into_iter().find(|loaded| loaded.spec.name == task.name) {
             return Ok(Some(loaded.spec));

@@ -12,8 +12,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use taskwright_build::digest::Digest;
-use taskwright_build::{BuildError, Workspace};
+use taskwright_builder::digest::Digest;
+use taskwright_builder::{BuildError, Workspace};
 use taskwright_eval::Candidate;
 
 /// The places of one task's evaluations.

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
 use camino::Utf8PathBuf;
-use taskwright_build::digest::Digest;
-use taskwright_build::{BuildError, Intent, Options, Workspace};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_builder::digest::Digest;
+use taskwright_builder::{BuildError, Intent, Options, Workspace};
+use taskwright_language::serve::ServeConfig;
 use xtask::exit::Status;
 
 use crate::run::tasks::build_as;

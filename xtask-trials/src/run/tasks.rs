@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 
 use indicatif::ProgressBar;
-use taskwright_build::{
+use taskwright_builder::{
     self as builder, Failure, Intent, Observer, Options, Report, Status as TaskStatus, Workspace,
 };
-use taskwright_spec::Diagnostic;
+use taskwright_language::Diagnostic;
 use xtask::exit::{self, Status};
 use xtask::output::{self, say};
 

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use taskwright_build::{Options, Report, Silent, Status, Workspace, build};
+use taskwright_builder::{Options, Report, Silent, Status, Workspace, build};
 
 use super::folder::Folder;
 use super::generate::{self, Shape};

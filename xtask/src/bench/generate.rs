@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
-use taskwright_build::{Binary, Workspace};
+use taskwright_builder::{Binary, Workspace};
 use xshell::{Shell, cmd};
 
 /// The size of the prebuilt binary.

@@ -19,7 +19,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use taskwright_spec::model::Limits;
+use taskwright_language::model::Limits;
 
 pub use self::checkout::Checkout;
 pub use self::store::Store;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taskwright_spec::serve::ServeBaseline;
+use taskwright_language::serve::ServeBaseline;
 
 use super::checkout::{Checkout, Checkouts, check_links};
 use super::git::{Git, Reading};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 
-use taskwright_spec::pattern::Pattern;
+use taskwright_language::pattern::Pattern;
 
 use super::git::{Git, Reading, word};
 use super::pack::bytes;
@@ -377,7 +377,7 @@ mod tests {
     fn sizes_are_counted_as_written_out() {
         let limits = ImportLimits {
             added_bytes: 100,
-            ..ImportLimits::from(&taskwright_spec::model::Limits::default())
+            ..ImportLimits::from(&taskwright_language::model::Limits::default())
         };
         let baseline = entries(&[("a", "1", 90)]);
         assert_eq!(check_size(&baseline, &baseline, &limits), Ok(0));

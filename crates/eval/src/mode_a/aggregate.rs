@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use taskwright_spec::model::{Comparison, Constraint, Objective};
+use taskwright_language::model::{Comparison, Constraint, Objective};
 
 use crate::result::{Aggregated, ConstraintResult, ErrorClass, Outcome, SampleResult, Score};
 

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use taskwright_spec::serve::{ServeConfig, ServeScorer};
+use taskwright_language::serve::{ServeConfig, ServeScorer};
 
 pub(crate) use self::aggregate::mean;
 pub use self::aggregate::{aggregate, error_rate};

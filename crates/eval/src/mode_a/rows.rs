@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use taskwright_spec::serve::ServeScorer;
+use taskwright_language::serve::ServeScorer;
 
 use super::json;
 use crate::error::{EvalError, Result, failed};

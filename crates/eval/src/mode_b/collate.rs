@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use taskwright_harbor::document::DocumentError;
 use taskwright_harbor::job::{JobFolder, TrialFolder};
-use taskwright_spec::model::{Aggregate, Direction};
-use taskwright_spec::serve::ServeInnerTask;
+use taskwright_language::model::{Aggregate, Direction};
+use taskwright_language::serve::ServeInnerTask;
 
 use self::attempt::Judged;
 use self::matching::{Evidence, Index, JobPlan};

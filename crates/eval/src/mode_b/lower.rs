@@ -8,7 +8,7 @@ use taskwright_harbor::job_config::{
     AgentConfig, DatasetConfig, EnvironmentConfig, ErrorPolicy, JobConfig, RetryConfig, TaskConfig,
     VerifierConfig, literal,
 };
-use taskwright_spec::model::{HarborRun, Limits, LocalTasks, RegistryTasks, TaskSource};
+use taskwright_language::model::{HarborRun, Limits, LocalTasks, RegistryTasks, TaskSource};
 
 use crate::error::{EvalError, Result};
 

@@ -23,7 +23,7 @@ use taskwright_harbor::child::Environment;
 use taskwright_harbor::command::{HarborCommand, Launcher};
 use taskwright_harbor::job_config::JobConfig;
 use taskwright_harbor::tools;
-use taskwright_spec::serve::{ServeConfig, ServeHarbor};
+use taskwright_language::serve::{ServeConfig, ServeHarbor};
 
 pub use self::collate::{Note, NoteKind, Rules};
 pub use self::pins::PackageFault;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::command::BesideLauncher;
-use taskwright_spec::model::{HarborRun, RunAs};
+use taskwright_language::model::{HarborRun, RunAs};
 
 use super::record::Record;
 use crate::cancel::Cancel;

@@ -1,7 +1,7 @@
 //! Tasks that come from a registry: whether what was fetched is what the spec pins.
 
 use taskwright_harbor::dataset::dataset_digest;
-use taskwright_spec::model::{RegistryTasks, TaskSource};
+use taskwright_language::model::{RegistryTasks, TaskSource};
 
 use super::collate::PlannedSample;
 use crate::error::{EvalError, Result};

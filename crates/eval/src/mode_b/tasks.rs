@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use taskwright_harbor::digest::content_digest;
-use taskwright_spec::serve::ServeInnerTask;
+use taskwright_language::serve::ServeInnerTask;
 
 use crate::error::{EvalError, Result, failed};
 use crate::mode_a::stage;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskwright_eval::{Cancel, EvaluationResult, IsolationMode, ModeA, Options, Plan, SampleResult};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 
 /// The stand-in for the `taskwright` binary.
 pub const TASKWRIGHT: &str = env!("CARGO_BIN_EXE_taskwright-sandbox-for-tests");

@@ -1,6 +1,6 @@
 //! Agents: that each is one agent, gets what it can take, and holds no secret.
 
-use taskwright_spec::check::{self, Context, refuse_doubles};
+use taskwright_language::check::{self, Context, refuse_doubles};
 
 use super::{filled, positive, secrets};
 use crate::model::{Agent, Experiment};

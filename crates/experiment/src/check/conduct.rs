@@ -1,7 +1,7 @@
 //! Compute, retries, time, grading and Harbor itself: that every value has an effect.
 
 use taskwright_harbor::HARBOR_VERSION;
-use taskwright_spec::check::{self, Context, at_least_one, refuse_doubles};
+use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
 
 use super::{positive, secrets};
 use crate::model::{Experiment, Metric};

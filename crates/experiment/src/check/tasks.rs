@@ -1,7 +1,7 @@
 //! Sources of tasks: that each can name something, and names it for good.
 
-use taskwright_spec::check::{self, Context, at_least_one, refuse_doubles};
-use taskwright_spec::pattern::Pattern;
+use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
+use taskwright_language::pattern::Pattern;
 
 use crate::model::{Experiment, RegistryTasks, TaskSet};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use taskwright_spec::model::SpecPath;
+use taskwright_language::model::SpecPath;
 
 /// An agent: one of Harbor's by `name`, or a class of one's own by `import_path`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

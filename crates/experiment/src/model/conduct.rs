@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use taskwright_harbor::HARBOR_VERSION;
-use taskwright_spec::model::SpecPath;
+use taskwright_language::model::SpecPath;
 
 /// Trials that are tried again. Harbor keeps only the last try of a trial: where every try must stay evidence, leave this
 /// out and raise `repetitions`.

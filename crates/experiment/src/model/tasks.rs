@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use taskwright_spec::model::SpecPath;
+use taskwright_language::model::SpecPath;
 
 /// One source of tasks: `built = [...]`, `path = "..."` or `registry = "..."`.
 ///

@@ -8,9 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_build::Workspace;
+use taskwright_builder::Workspace;
 use taskwright_experiment::{Experiment, ExperimentError, load, plan::Prepared, plan::plan};
-use taskwright_spec::document::Document;
+use taskwright_language::document::Document;
 
 /// A folder that is a workspace, and vanishes.
 pub struct Space {

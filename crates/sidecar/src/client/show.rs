@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use taskwright_spec::model::{Access, Direction, Limit};
+use taskwright_language::model::{Access, Direction, Limit};
 
 use super::http::{Failure, Service};
 use super::{end, eval, print_json, print_line};

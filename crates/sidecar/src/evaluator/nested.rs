@@ -10,8 +10,8 @@ use taskwright_eval::{
     Cancel, ModeB, ModeBOptions, Observer, Place, PlanB, SampleResult, Sandbox, SidecarPlace, Trials,
 };
 use taskwright_harbor::child::Environment;
-use taskwright_spec::model::InnerDocker;
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::model::InnerDocker;
+use taskwright_language::serve::ServeConfig;
 
 use crate::places::Places;
 

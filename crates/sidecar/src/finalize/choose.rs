@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use taskwright_spec::model::{Aggregate, Policy};
+use taskwright_language::model::{Aggregate, Policy};
 
 use super::Tell;
 use super::pool::{Pool, Step};
@@ -228,7 +228,11 @@ fn ours(service: &Service, split: &str, all: &[u32], candidate: &Candidate) -> R
 }
 
 /// Better first, nothing last.
-fn order(direction: taskwright_spec::model::Direction, a: Option<f64>, b: Option<f64>) -> std::cmp::Ordering {
+fn order(
+    direction: taskwright_language::model::Direction,
+    a: Option<f64>,
+    b: Option<f64>,
+) -> std::cmp::Ordering {
     match (a, b) {
         (Some(a), Some(b)) if is_better(direction, a, b) => std::cmp::Ordering::Less,
         (Some(a), Some(b)) if is_better(direction, b, a) => std::cmp::Ordering::Greater,

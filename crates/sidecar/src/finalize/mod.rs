@@ -14,7 +14,7 @@ mod verdict;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 
 use crate::places::Places;
 use crate::service::Service;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_language::model::{Aggregate, Direction};
 
 use crate::api::Candidate;
 use crate::events::{Charged, Line, Outcome, Purpose, Sample, Summary};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use taskwright_spec::model::Direction;
-use taskwright_spec::serve::ServeTarget;
+use taskwright_language::model::Direction;
+use taskwright_language::serve::ServeTarget;
 
 use super::Tell;
 use super::pool::{Pool, Step};

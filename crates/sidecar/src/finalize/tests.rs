@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
-use taskwright_spec::model::{Constraint, Direction};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::model::{Constraint, Direction};
+use taskwright_language::serve::ServeConfig;
 
 use crate::api::{Choice, State};
 use crate::places::Places;

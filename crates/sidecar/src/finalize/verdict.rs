@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use taskwright_spec::model::{Aggregate, Direction};
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::model::{Aggregate, Direction};
+use taskwright_language::serve::ServeConfig;
 
 use crate::api::Use;
 

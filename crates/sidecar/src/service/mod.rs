@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 use tokio::sync::watch;
 
 pub use create::Request;

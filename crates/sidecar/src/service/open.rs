@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, RwLock};
 
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 
 use super::Service;
 use crate::blocks::Chooser;

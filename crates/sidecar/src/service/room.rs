@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use taskwright_spec::serve::ServeConfig;
+use taskwright_language::serve::ServeConfig;
 
 use super::Service;
 use crate::problem::{Kind, Problem};

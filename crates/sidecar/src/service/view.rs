@@ -9,7 +9,7 @@ use crate::ledger::Known;
 use crate::lines;
 use crate::problem::{Kind, Problem};
 use taskwright_eval::{Attempt, Attempts, ErrorClass};
-use taskwright_spec::model::Access;
+use taskwright_language::model::Access;
 
 /// How many evaluations one page of the list shows.
 const PAGE: usize = 200;
@@ -206,14 +206,14 @@ impl Service {
     }
 
     /// The splits that the optimizer may evaluate.
-    pub fn evaluable(&self) -> impl Iterator<Item = (&String, &taskwright_spec::serve::ServeSplit)> {
+    pub fn evaluable(&self) -> impl Iterator<Item = (&String, &taskwright_language::serve::ServeSplit)> {
         self.config.splits.iter().filter(|(_, split)| split.access != Access::NoAccess)
     }
 
     /// What the task allows on each split.
     pub fn split_plans(&self) -> Vec<SplitPlan> {
         let ledger = self.ledger();
-        let plan = |(name, split): (&String, &taskwright_spec::serve::ServeSplit)| {
+        let plan = |(name, split): (&String, &taskwright_language::serve::ServeSplit)| {
             let used = ledger.used(name);
             let viewable = split.access == Access::Viewable;
             SplitPlan {

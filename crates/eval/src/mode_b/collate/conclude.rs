@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 
-use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_language::model::{Aggregate, Direction};
 
 use super::attempt::{Judged, Worth};
 use super::{Rules, feedback};

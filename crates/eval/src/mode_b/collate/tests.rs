@@ -7,7 +7,7 @@ mod trials;
 
 use std::fs;
 
-use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_language::model::{Aggregate, Direction};
 
 use self::trials::{End, Trial, planned, rules};
 use super::*;

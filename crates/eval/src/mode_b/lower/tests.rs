@@ -1,7 +1,7 @@
 //! Every declared value reaches the configuration, and Harbor reads it back.
 
 use serde_json::{Value, json};
-use taskwright_spec::model::{Aggregate, InnerDocker, RunAs, SpecPath};
+use taskwright_language::model::{Aggregate, InnerDocker, RunAs, SpecPath};
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use taskwright_harbor::job::JobFolder;
-use taskwright_spec::model::Aggregate;
+use taskwright_language::model::Aggregate;
 
 use super::super::*;
 use super::trials::rules;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
-use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_language::model::{Aggregate, Direction};
 
 use super::super::*;
 use super::trials::{End, Trial, planned, rules};

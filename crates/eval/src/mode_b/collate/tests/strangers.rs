@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use taskwright_spec::model::Aggregate;
+use taskwright_language::model::Aggregate;
 
 use super::super::*;
 use super::trials::{End, Trial, planned, rules};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use taskwright_spec::model::{Aggregate, Direction};
+use taskwright_language::model::{Aggregate, Direction};
 
 use super::super::{PlannedSample, Rules};
 

@@ -1,0 +1,240 @@
+//! The build itself: which tasks have to be looked at, what becomes of each, and what is remembered of it.
+
+mod conclude;
+mod plan;
+mod task;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use rayon::prelude::*;
+use taskwright_language::model::{Baseline, Spec};
+
+use self::conclude::{abandoned, refuse_strangers};
+use self::plan::{SpecPlan, refuse_twins};
+use self::task::{Done, Open};
+use crate::digest::Digest;
+use crate::error::{BuildError, Result};
+use crate::inputs::{Group, StatCache};
+use crate::lock::Lock;
+use crate::observe::{Boundary, Observer};
+use crate::pending::Pending;
+use crate::publish::Publisher;
+use crate::report::{Report, Status, TaskReport};
+use crate::state::{State, TaskRecord};
+use crate::steps::{Context, Shared, baseline, dataset};
+use crate::store::Store;
+use crate::workspace::{Workspace, WorkspaceLock};
+
+/// What a build is asked to do.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The tasks, or the folders of specs, to build; empty means all.
+    pub names: Vec<String>,
+    /// What it may do.
+    pub intent: Intent,
+    /// Whether to build tasks that are up to date too.
+    pub force: bool,
+    /// Whether to read every byte of the outputs instead of looking at sizes and times.
+    pub verify: bool,
+    /// Values of parameters.
+    pub set: BTreeMap<String, String>,
+    /// How many threads work; none means as many as there are processors.
+    pub jobs: Option<usize>,
+}
+
+/// What a build may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Intent {
+    /// Build what is not up to date, and bring the lock up to date.
+    #[default]
+    Build,
+    /// Build, but refuse a task that is not what the lock says.
+    Locked,
+    /// Build nothing: only say what is not up to date.
+    Look,
+}
+
+/// Builds the tasks of a workspace.
+///
+/// # Errors
+/// Only what keeps the whole build from being tried; what is wrong with one task is said in the report.
+pub fn build(
+    workspace: &Workspace,
+    options: &Options,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Report> {
+    let started = Instant::now();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs.unwrap_or(0))
+        .build()
+        .map_err(|error| BuildError::new(format!("starting threads: {error}")))?;
+    let mut report = pool.install(|| Build { workspace, options, observer, stop }.run())?;
+    report.elapsed = started.elapsed();
+    Ok(report)
+}
+
+struct Build<'a> {
+    workspace: &'a Workspace,
+    options: &'a Options,
+    observer: &'a dyn Observer,
+    stop: &'a AtomicBool,
+}
+
+impl Build<'_> {
+    fn run(&self) -> Result<Report> {
+        self.workspace.check_out()?;
+        let _lock = WorkspaceLock::acquire(self.workspace, self.observer, self.stop)?;
+        let state = State::load(&self.workspace.state_file());
+        let store = Store::open(&self.workspace.store_dir())?;
+        self.observer.boundary(Boundary::Started);
+
+        let paths = self.discover()?;
+        let groups = state.groups();
+        let root = crate::inputs::open_folder(&self.workspace.root.join("."))?;
+        let unchanged: Vec<bool> = groups.par_iter().map(|group| group.is_unchanged_below(&root)).collect();
+        // By address: a group is the same to two tasks only if they share it.
+        let unchanged: HashMap<usize, bool> = groups.iter().map(address).zip(unchanged).collect();
+        let is_unchanged = |group: &Arc<Group>| {
+            !state.is_foreign && unchanged.get(&address(group)).copied().unwrap_or(false)
+        };
+        let set = set_digest(&self.options.set);
+        // Reading it costs more than everything else of a build that finds nothing to do.
+        let held_to = if self.is_held_to_lock() { self.old_lock()? } else { Lock::default() };
+        let mut plans: Vec<SpecPlan> = paths
+            .par_iter()
+            .map(|path| self.plan(path, &state, &held_to, &store, &is_unchanged, set))
+            .collect();
+        self.refuse_unknown_names(&plans)?;
+        self.refuse_unknown_parameters(&plans)?;
+        refuse_twins(&mut plans);
+        self.observer.planned(plans.iter().map(|plan| plan.fresh.len() + plan.open.len()).sum());
+        self.observer.boundary(Boundary::Planned);
+
+        let cache = if plans.iter().all(|plan| plan.open.is_empty()) {
+            StatCache::default()
+        } else {
+            StatCache::new(groups.iter().map(Arc::as_ref))
+        };
+        let open: Vec<Open<'_>> = plans.iter().flat_map(|plan| plan.open(set)).collect();
+        let baselines: BTreeMap<String, &Baseline> = open
+            .iter()
+            .map(|open| &open.loaded.spec.baseline)
+            .map(|node| (baseline::id(node), node))
+            .collect();
+        let baselines: Vec<&Baseline> = baselines.into_values().collect();
+        let shared = Shared::default();
+        let context = Context {
+            workspace: self.workspace,
+            store: &store,
+            state: &state,
+            cache: &cache,
+            look_only: self.options.intent == Intent::Look,
+            stop: self.stop,
+            observer: self.observer,
+            baselines: &baselines,
+            shared: &shared,
+        };
+        let publisher = Publisher::new(&self.workspace.out, self.workspace.staging_dir(), &store);
+        let mut pending = Pending::read(self.workspace, &state);
+        if self.options.intent != Intent::Look {
+            publisher.prepare()?;
+            pending.note(open.iter().map(|open| &open.loaded.spec.name), &state)?;
+        }
+        make_shared(&context, &open);
+        let done: Vec<Done> =
+            open.par_iter().map(|open| self.task(&context, &publisher, &held_to, open)).collect();
+
+        let mut report = self.report(&plans);
+        if self.is_held_to_lock() && self.options.names.is_empty() {
+            report.errors.extend(refuse_strangers(&plans, &held_to));
+        }
+        if self.is_settled(&state, &plans) && pending.forgotten.is_empty() {
+            report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
+            return Ok(report);
+        }
+        let mut next = Self::remember(&state, &plans, &shared);
+        let mut changed = plans.iter().any(|plan| plan.loaded);
+        let now = SystemTime::now();
+        for done in done {
+            if let Some(built) = done.built {
+                changed = true;
+                next.tasks.insert(done.report.name.clone(), Arc::new(TaskRecord::new(built, now)));
+            }
+            report.tasks.push(done.report);
+        }
+        if self.options.intent == Intent::Look {
+            report.tasks.extend(abandoned(&state, &plans, &pending.forgotten).into_iter().map(|name| {
+                let what = "no spec describes it any more".to_owned();
+                let stale = TaskReport { damage: vec![what], ..TaskReport::new(name, Status::Abandoned) };
+                self.tell(stale)
+            }));
+        } else {
+            changed |= self.prune(&state, &plans, &pending.forgotten, &publisher, &mut next, &mut report);
+            if let Err(error) = publisher.finish() {
+                report.errors.push(error);
+            }
+            pending.keep_unknown(&next);
+            self.conclude(&state, next, &plans, changed, &store, &mut report);
+            // Where the state could not be saved, all that was noted stays so.
+            if report.errors.is_empty() {
+                report.errors.extend(pending.save().err());
+            }
+        }
+        report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(report)
+    }
+
+    /// What the plans say without looking into any task.
+    fn report(&self, plans: &[SpecPlan]) -> Report {
+        let mut report =
+            Report { tasks: Vec::new(), warnings: Vec::new(), errors: Vec::new(), elapsed: Duration::ZERO };
+        for plan in plans {
+            report.warnings.extend(plan.warnings.iter().cloned());
+            report.tasks.extend(plan.failure.iter().map(|failure| {
+                self.tell(TaskReport::new(plan.path.as_str(), Status::Failed(failure.clone())))
+            }));
+            report
+                .tasks
+                .extend(plan.fresh.iter().map(|name| self.tell(TaskReport::new(name, Status::UpToDate))));
+        }
+        report
+    }
+
+    /// Whether what is built has to be what the lock says. What `--set` builds never is.
+    fn is_held_to_lock(&self) -> bool {
+        self.options.intent == Intent::Locked && self.options.set.is_empty()
+    }
+
+    fn tell(&self, report: TaskReport) -> TaskReport {
+        self.observer.task(&report);
+        report
+    }
+}
+
+/// Makes what tasks share before the tasks, so that no thread waits for another one's result. What fails here fails
+/// again, with its place, in each task that needs it.
+fn make_shared(context: &Context<'_>, open: &[Open<'_>]) {
+    let datasets: BTreeMap<String, &Spec> = open
+        .iter()
+        .map(|open| &open.loaded.spec)
+        .filter_map(|spec| Some((dataset::id(spec, spec.dataset.as_ref()?), spec)))
+        .collect();
+    let datasets: Vec<&Spec> = datasets.into_values().collect();
+    rayon::join(
+        || context.baselines.par_iter().for_each(|node| drop(baseline::shared(context, node))),
+        || datasets.par_iter().for_each(|spec| drop(dataset::shared(context, spec))),
+    );
+}
+
+/// A name for the `--set` arguments.
+fn set_digest(set: &BTreeMap<String, String>) -> Digest {
+    Digest::of(serde_json::to_string(set).unwrap_or_default().as_bytes())
+}
+
+fn address(group: &Arc<Group>) -> usize {
+    Arc::as_ptr(group).addr()
+}

@@ -1,0 +1,274 @@
+//! What has to be looked at: which specs changed, which tasks look as they were left, and which nobody asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use taskwright_language::{Diagnostic, LoadedSpec};
+
+use super::Build;
+use super::task::Open;
+use crate::digest::Digest;
+use crate::error::{BuildError, Result, failed};
+use crate::inputs::{Group, Recorder, StatCache};
+use crate::lock::Lock;
+use crate::report::Failure;
+use crate::state::{SpecRecord, State, TaskRecord};
+use crate::store::Store;
+
+/// What is known of one spec before its tasks are looked at.
+pub(super) struct SpecPlan {
+    pub(super) path: Utf8PathBuf,
+    /// None if the spec is wrong.
+    pub(super) record: Option<Arc<SpecRecord>>,
+    /// Tasks that are up to date as far as looking shows.
+    pub(super) fresh: Vec<String>,
+    /// Tasks that have to be looked into.
+    pub(super) open: Vec<LoadedSpec>,
+    /// Tasks that nobody asked for.
+    pub(super) skipped: Vec<String>,
+    pub(super) warnings: Vec<Diagnostic>,
+    pub(super) failure: Option<Failure>,
+    /// What `--set` can give a value to; none if the spec was not read or is wrong.
+    pub(super) parameters: Option<BTreeSet<String>>,
+    /// Whether the spec was read.
+    pub(super) loaded: bool,
+}
+
+impl SpecPlan {
+    /// The tasks that have to be looked into.
+    pub(super) fn open(&self, set: Digest) -> impl Iterator<Item = Open<'_>> {
+        let record = self.record.iter();
+        record.flat_map(move |record| {
+            self.open.iter().map(move |loaded| Open { loaded, group: &record.group, set })
+        })
+    }
+}
+
+impl Build<'_> {
+    /// The specs: every `spec.toml` one folder below the folder of specs.
+    pub(super) fn discover(&self) -> Result<Vec<Utf8PathBuf>> {
+        let folder = &self.workspace.specs;
+        let full = self.workspace.root.join(folder);
+        let entries = fs::read_dir(&full).map_err(|error| {
+            let wrong = BuildError::io("reading", folder, &error);
+            if error.kind() == std::io::ErrorKind::NotFound {
+                return wrong.hint("`cargo xtask new NAME --mode a` makes a first spec");
+            }
+            wrong
+        })?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed("reading", folder))?;
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let path = folder.join(name).join("spec.toml");
+            if !path.as_str().contains("/.") {
+                paths.push(path);
+            }
+        }
+        let mut paths: Vec<_> = paths
+            .into_par_iter()
+            .filter(|path| fs::symlink_metadata(self.workspace.root.join(path)).is_ok())
+            .collect();
+        paths.sort_unstable_by(|left, right| left.as_str().cmp(right.as_str()));
+        Ok(paths)
+    }
+
+    pub(super) fn plan(
+        &self,
+        path: &Utf8Path,
+        state: &State,
+        lock: &Lock,
+        store: &Store,
+        is_unchanged: &(impl Fn(&Arc<Group>) -> bool + Sync),
+        set: Digest,
+    ) -> SpecPlan {
+        let mut plan = SpecPlan {
+            path: path.to_owned(),
+            record: None,
+            fresh: Vec::new(),
+            open: Vec::new(),
+            skipped: Vec::new(),
+            warnings: Vec::new(),
+            failure: None,
+            parameters: None,
+            loaded: false,
+        };
+        let known =
+            state.specs.get(path.as_str()).filter(|spec| spec.set == set && is_unchanged(&spec.group));
+        if let Some(spec) = known {
+            let is_fresh = |name: &String| {
+                !self.options.force
+                    && state.tasks.get(name).is_some_and(|task| {
+                        task.set == set
+                            && task.groups.iter().all(is_unchanged)
+                            && self.is_whole(task, name, store)
+                            // A task that the lock does not describe is looked into, which says what differs.
+                            && (!self.is_held_to_lock() || task.lock().is_some_and(|lines| lock.says(name, lines)))
+                    })
+            };
+            let (wanted, skipped): (Vec<_>, Vec<_>) =
+                spec.tasks.iter().cloned().partition(|name| self.is_wanted(name, path));
+            let (fresh, open): (Vec<_>, Vec<_>) = wanted.into_iter().partition(is_fresh);
+            (plan.fresh, plan.skipped, plan.record) = (fresh, skipped, Some(Arc::clone(spec)));
+            if open.is_empty() {
+                return plan;
+            }
+        }
+        self.load(path, state, set, plan)
+    }
+
+    /// Whether outputs are as they were written: by a look, or by reading every byte if that was asked for. If they are
+    /// not, what they link to in the store is read as well, before anything is made from it.
+    fn is_whole(&self, task: &TaskRecord, name: &str, store: &Store) -> bool {
+        let folder = self.workspace.out.join(name);
+        if task.is_untouched(&folder) && !self.options.verify {
+            return true;
+        }
+        let Some(outputs) = task.outputs() else { return false };
+        let whole = outputs.damage(&folder).is_empty();
+        if !whole {
+            outputs.linked().for_each(|digest| store.recheck(digest));
+        }
+        // Young entries are looked into even if they are right, so that they are trusted the next time.
+        whole && outputs.is_untouched(&folder)
+    }
+
+    fn load(&self, path: &Utf8Path, state: &State, set: Digest, mut plan: SpecPlan) -> SpecPlan {
+        plan.loaded = true;
+        let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set);
+        match loaded {
+            Ok(loaded) => {
+                let names: Vec<_> = loaded.tasks.iter().map(|task| task.spec.name.clone()).collect();
+                plan.parameters = Some(loaded.names);
+                if loaded.tasks.iter().any(|task| self.is_wanted(&task.spec.name, path)) {
+                    plan.warnings = loaded.warnings.iter().cloned().collect();
+                }
+                match self.watch(&loaded.files) {
+                    Ok(group) => {
+                        plan.record =
+                            Some(Arc::new(SpecRecord { group: Arc::new(group), set, tasks: names }));
+                    }
+                    Err(error) => plan.failure = Some(Failure::Error(error)),
+                }
+                for task in loaded.tasks {
+                    let name = &task.spec.name;
+                    if !self.is_wanted(name, path) {
+                        plan.skipped.push(name.clone());
+                    } else if !plan.fresh.contains(name) {
+                        plan.open.push(task);
+                    }
+                }
+                plan.skipped.dedup();
+            }
+            Err(diagnostics) => {
+                // A build of some tasks is not concerned with a spec that was never known to hold any of them.
+                let known = state.specs.get(path.as_str()).map_or(&[][..], |spec| &spec.tasks);
+                let concerned = self.options.names.is_empty()
+                    || self.is_wanted("", path)
+                    || known.iter().any(|name| self.options.names.contains(name));
+                plan.skipped = known.to_vec();
+                plan.record = None;
+                plan.fresh.clear();
+                if concerned {
+                    plan.failure = Some(Failure::Spec(diagnostics));
+                }
+            }
+        }
+        plan
+    }
+
+    fn watch(&self, files: &[Utf8PathBuf]) -> Result<Group> {
+        let cache = StatCache::default();
+        let mut recorder = Recorder::new(&self.workspace.root, &cache);
+        for file in files {
+            recorder.digest(file)?;
+        }
+        Ok(recorder.finish())
+    }
+
+    fn is_wanted(&self, name: &str, spec: &Utf8Path) -> bool {
+        let folder = spec.parent().and_then(Utf8Path::file_name).unwrap_or_default();
+        self.options.names.is_empty()
+            || self.options.names.iter().any(|wanted| wanted == name || wanted == folder)
+    }
+
+    pub(super) fn refuse_unknown_names(&self, plans: &[SpecPlan]) -> Result<()> {
+        let known: BTreeSet<&str> = plans
+            .iter()
+            .flat_map(|plan| {
+                let folder = plan.path.parent().and_then(Utf8Path::file_name);
+                let tasks = plan.record.iter().flat_map(|record| record.tasks.iter().map(String::as_str));
+                folder.into_iter().chain(tasks).chain(plan.skipped.iter().map(String::as_str))
+            })
+            .collect();
+        for name in &self.options.names {
+            if !known.contains(name.as_str()) {
+                let folder = self.workspace.specs.join(name);
+                let is_folder = !name.is_empty() && self.workspace.root.join(&folder).is_dir();
+                let hint = if is_folder {
+                    format!("`{folder}` holds no `spec.toml`")
+                } else {
+                    nearest_hint(name, &known, "there is no task at all: `cargo xtask new` makes one")
+                };
+                return Err(BuildError::new(format!("there is no task `{name}`")).hint(hint).usage());
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a parameter that no spec has; as long as one was not read or is wrong, it may be that one's.
+    pub(super) fn refuse_unknown_parameters(&self, plans: &[SpecPlan]) -> Result<()> {
+        let wanted = plans
+            .iter()
+            .filter(|plan| !(plan.open.is_empty() && plan.fresh.is_empty() && plan.failure.is_none()));
+        let Some(known) = wanted.map(|plan| plan.parameters.as_ref()).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        let known: BTreeSet<&str> = known.into_iter().flatten().map(String::as_str).collect();
+        match self.options.set.keys().find(|name| !known.contains(name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                Err(BuildError::new(format!("`--set {name}=...`: no spec has a parameter `{name}`"))
+                    .hint(nearest_hint(name, &known, "the specs that are built declare no parameter"))
+                    .usage())
+            }
+        }
+    }
+}
+
+/// What a name may have been meant to be.
+fn nearest_hint(name: &str, known: &BTreeSet<&str>, none: &str) -> String {
+    match crate::error::nearest(name, known.iter().copied()) {
+        Some(other) => format!("did you mean `{other}`?"),
+        None if known.is_empty() => none.to_owned(),
+        None => format!("there are: {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Specs that describe a task of one name would overwrite each other: all of them fail.
+pub(super) fn refuse_twins(plans: &mut [SpecPlan]) {
+    let mut owners: BTreeMap<String, Vec<Utf8PathBuf>> = BTreeMap::new();
+    for plan in plans.iter() {
+        for name in plan.record.iter().flat_map(|record| &record.tasks) {
+            owners.entry(name.clone()).or_default().push(plan.path.clone());
+        }
+    }
+    owners.retain(|_, specs| specs.len() > 1);
+    for plan in plans.iter_mut() {
+        let Some(record) = &plan.record else { continue };
+        let Some((name, specs)) = owners.iter().find(|(name, _)| record.tasks.contains(name)) else {
+            continue;
+        };
+        let specs: Vec<_> = specs.iter().map(|path| format!("`{path}`")).collect();
+        let error = BuildError::new(format!("{} describe a task named `{name}`", specs.join(" and ")))
+            .hint("give each a name of its own");
+        plan.failure = Some(Failure::Error(error));
+        plan.open.clear();
+        // What stands there may be right for one of them: it stays, and so does what is remembered of it.
+        plan.skipped.append(&mut plan.fresh);
+        plan.skipped.extend(record.tasks.iter().cloned());
+    }
+}

@@ -1,0 +1,156 @@
+//! What becomes of one task that has to be looked into: up to date after all, built, stale or failed.
+
+use std::sync::Arc;
+
+use taskwright_language::{Diagnostics, LoadedSpec};
+
+use super::{Build, Intent};
+use crate::digest::Digest;
+use crate::error::{BuildError, Result};
+use crate::inputs::Group;
+use crate::key::Key;
+use crate::lock::{Lock, LockEntry};
+use crate::observe::Boundary;
+use crate::publish::Publisher;
+use crate::report::{Failure, Status, TaskReport};
+use crate::state::{Built, Section};
+use crate::steps::{Context, assemble, listing};
+
+/// A task that has to be looked into.
+pub(super) struct Open<'a> {
+    pub(super) loaded: &'a LoadedSpec,
+    /// The files of its spec.
+    pub(super) group: &'a Arc<Group>,
+    /// The digest of the `--set` arguments.
+    pub(super) set: Digest,
+}
+
+/// What became of one task that was looked into.
+pub(super) struct Done {
+    pub(super) report: TaskReport,
+    /// None if there is nothing to remember beyond what was remembered before.
+    pub(super) built: Option<Built>,
+}
+
+impl Build<'_> {
+    pub(super) fn task(
+        &self,
+        context: &Context<'_>,
+        publisher: &Publisher<'_>,
+        lock: &Lock,
+        open: &Open<'_>,
+    ) -> Done {
+        let name = &open.loaded.spec.name;
+        let mut report = TaskReport::new(name, Status::UpToDate);
+        let built = match self.look_into(context, publisher, lock, open, &mut report) {
+            Ok(built) => built,
+            Err(error) if error.is_stale() => {
+                report.status = Status::Stale;
+                report.damage.push(error.to_string());
+                None
+            }
+            Err(error) => {
+                report.status = Status::Failed(located(open.loaded, error));
+                None
+            }
+        };
+        Done { report: self.tell(report), built }
+    }
+
+    fn look_into(
+        &self,
+        context: &Context<'_>,
+        publisher: &Publisher<'_>,
+        lock: &Lock,
+        open: &Open<'_>,
+        report: &mut TaskReport,
+    ) -> Result<Option<Built>> {
+        context.check_stop()?;
+        let spec = &open.loaded.spec;
+        let folder = self.workspace.out.join(&spec.name);
+        let old = context.state.tasks.get(&spec.name);
+        let mut ingredients = assemble::gather(context, open.loaded)?;
+        ingredients.groups.push(Arc::clone(open.group));
+        let key = ingredients.key(spec);
+        let old_key = old.and_then(|old| old.key());
+        let old_outputs = old.and_then(|old| old.outputs());
+        let changes = old_key.as_ref().map(|old| Key::changes(old, &key)).unwrap_or_default();
+        report.changes = listing::expand(context.store, changes);
+        let whole = old_outputs.as_ref().is_some_and(|outputs| {
+            let untouched = !self.options.verify && outputs.is_untouched(&folder);
+            if !untouched {
+                report.damage = outputs.damage(&folder);
+            }
+            report.damage.is_empty()
+        });
+        let built = |outputs, lock| {
+            let (groups, key) = (ingredients.groups.clone(), Section::new(&key));
+            Some(Built { set: open.set, groups, outputs, key, lock })
+        };
+        if let Some(outputs) = &old_outputs
+            && let Some(lines) = old.and_then(|old| old.lock())
+            && whole
+            && old_key.as_ref() == Some(&key)
+            && !self.options.force
+            && (!self.is_held_to_lock() || lock.says(&spec.name, lines))
+        {
+            return Ok(built(outputs.looked_at_again(&folder)?, lines.to_owned()));
+        }
+        if self.options.intent == Intent::Look {
+            report.status = Status::Stale;
+            return Ok(None);
+        }
+        let (tree, entry) = ingredients.assemble(context, spec)?;
+        if self.is_held_to_lock() {
+            refuse_unlocked(&spec.name, lock.tasks.get(&spec.name), &entry)?;
+        }
+        context.boundary(Boundary::Rendered)?;
+        let standing = match &old_outputs {
+            _ if self.options.force => None,
+            Some(old) if whole && old.tree == Some(tree.digest()) => Some(old.looked_at_again(&folder)?),
+            // What stands there is what was written, and that was something else.
+            Some(_) if whole => None,
+            _ => publisher.adopt(&spec.name, &tree),
+        };
+        let outputs = if let Some(outputs) = standing {
+            outputs
+        } else {
+            if old.is_none() {
+                publisher.refuse_strangers(&spec.name)?;
+            }
+            let staged = publisher.stage(&spec.name, &tree)?;
+            context.boundary(Boundary::Staged)?;
+            report.status = Status::Built;
+            publisher.publish(&spec.name, staged)?
+        };
+        self.observer.boundary(Boundary::Published);
+        Ok(built(outputs, entry.lines(&spec.name)))
+    }
+}
+
+/// An error about a field of the spec, shown at its place.
+fn located(loaded: &LoadedSpec, error: BuildError) -> Failure {
+    let field = error.field();
+    if field.is_empty() || error.is_interrupt() {
+        return Failure::Error(error);
+    }
+    let hint = error.hint_text().unwrap_or_default();
+    let diagnostic = loaded.error(&field, error.to_string(), hint);
+    Failure::Spec(Diagnostics::new(vec![diagnostic], Vec::new()))
+}
+
+fn refuse_unlocked(name: &str, locked: Option<&LockEntry>, built: &LockEntry) -> Result<()> {
+    let Some(locked) = locked else {
+        return Err(BuildError::new(format!("the lock says nothing of `{name}`"))
+            .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`"));
+    };
+    let differences = locked.differences(built);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(BuildError::new(format!(
+        "the lock does not describe what `{name}` builds now:\n  {}",
+        differences.join("\n  ")
+    ))
+    .hint("run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`"))
+}

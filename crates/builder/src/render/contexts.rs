@@ -1,0 +1,253 @@
+//! What each template is told: no more than it says, so that tasks which say the same share what is rendered.
+//!
+//! A template of a spec's own is told the same. The fields are the names that templates use.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use taskwright_language::model::{Access, Direction, HarborRun, Mode, Policy, Spec, TaskSource, Verifier};
+
+use crate::steps::git_identity::{COMMIT_EMAIL, COMMIT_MESSAGE, COMMIT_NAME, COMMIT_TIME};
+use crate::steps::serve;
+
+/// A template that needs to be told nothing.
+#[derive(Serialize)]
+pub struct Nothing {}
+
+/// What the verifier's Dockerfile is told.
+#[derive(Serialize)]
+pub struct ImageContext<'a> {
+    /// The base image.
+    pub image: &'a str,
+}
+
+/// What the instruction is told.
+#[derive(Serialize)]
+pub struct InstructionContext<'a> {
+    statement: &'a str,
+    description: &'a str,
+    read_only: Vec<String>,
+    splits: Vec<SplitContext<'a>>,
+    has_floor: bool,
+    has_exposed: bool,
+    exposed: Vec<&'a str>,
+    metric: &'a str,
+    better: &'static str,
+    constraints: &'a [taskwright_language::model::Constraint],
+    submit: bool,
+    selection_split: &'a str,
+    targets: Vec<&'a str>,
+    multifidelity: bool,
+    exhaust_budget: bool,
+    inner_docker: bool,
+    sandboxed: bool,
+    memory: u64,
+    processes: u64,
+    seconds: u64,
+}
+
+/// A row of the instruction's table of splits.
+#[derive(Serialize)]
+pub struct SplitContext<'a> {
+    name: &'a str,
+    samples: usize,
+    evaluate: String,
+    see: &'static str,
+    runs: String,
+    budget: String,
+}
+
+/// What the oracle's script is told.
+#[derive(Serialize)]
+pub struct SolveContext<'a> {
+    has_files: bool,
+    message: &'a str,
+    splits: Vec<&'a str>,
+}
+
+/// What the oracle's script is told about a spec.
+pub fn solve_context(spec: &Spec) -> SolveContext<'_> {
+    // The split that ranks candidates is the one that the oracle has to be seen on.
+    let selection = spec.selection_split();
+    SolveContext {
+        has_files: spec.solution.is_some(),
+        message: spec.solution.as_ref().map_or("Leave the baseline as it is", |solution| &solution.message),
+        splits: spec
+            .splits
+            .iter()
+            .filter(|(name, split)| split.access != Access::NoAccess && selection == Some(name.as_str()))
+            .map(|(name, _)| name.as_str())
+            .collect(),
+    }
+}
+
+/// What the compose file is told.
+#[derive(Serialize)]
+pub struct ComposeContext<'a> {
+    prebuilt: bool,
+    environment: Vec<Variable<'a>>,
+    secrets: Vec<String>,
+    has_environment: bool,
+    shared_verifier: bool,
+    has_network: bool,
+    host_docker: bool,
+}
+
+/// An environment variable.
+#[derive(Serialize)]
+pub struct Variable<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+/// What the compose file is told about a spec.
+pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
+    let secrets = serve::secrets(spec);
+    ComposeContext {
+        prebuilt: spec.task.environment.docker_image.is_some(),
+        environment: spec.agent_env.iter().map(|(name, value)| Variable { name, value }).collect(),
+        has_environment: !secrets.is_empty() || spec.uses_host_docker(),
+        secrets,
+        shared_verifier: spec.verifier == Verifier::Shared,
+        has_network: spec.mode == Mode::B,
+        host_docker: spec.uses_host_docker(),
+    }
+}
+
+/// What the optimizer's Dockerfile is told.
+#[derive(Serialize)]
+pub struct MainContext<'a> {
+    image: &'a str,
+    has_packages: bool,
+    snapshot: String,
+    packages: &'a [String],
+    has_samples: bool,
+    author_name: &'static str,
+    author_email: &'static str,
+    date: String,
+    message: &'static str,
+    commit: &'a str,
+}
+
+/// What the optimizer's Dockerfile is told about a spec.
+pub fn main_context<'a>(spec: &'a Spec, commit: &'a str) -> MainContext<'a> {
+    MainContext {
+        image: &spec.images.main,
+        has_packages: !spec.packages.main.is_empty(),
+        snapshot: snapshot(spec),
+        packages: &spec.packages.main,
+        has_samples: exposed(spec).next().is_some(),
+        author_name: COMMIT_NAME,
+        author_email: COMMIT_EMAIL,
+        date: format!("{COMMIT_TIME} +0000"),
+        message: COMMIT_MESSAGE,
+        commit,
+    }
+}
+
+/// What the sidecar's Dockerfile is told.
+#[derive(Serialize)]
+pub struct SidecarContext<'a> {
+    image: &'a str,
+    has_packages: bool,
+    snapshot: String,
+    packages: Vec<&'a str>,
+    folders: &'static [&'static str],
+    has_harbor: bool,
+    harbor: String,
+    python: &'a str,
+}
+
+/// What the sidecar's Dockerfile is told about a spec.
+pub fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
+    let standard = match spec.mode {
+        Mode::A => "python:3.13-trixie",
+        Mode::B => "ghcr.io/astral-sh/uv:python3.13-trixie",
+    };
+    let local = matches!(spec.harbor.as_ref().map(|harbor| &harbor.source), Some(TaskSource::Local(_)));
+    let mut packages: Vec<&str> = spec.packages.sidecar.iter().map(String::as_str).collect();
+    packages.extend(spec.implied_packages());
+    SidecarContext {
+        image: if spec.images.sidecar == "default" { standard } else { &spec.images.sidecar },
+        has_packages: !packages.is_empty(),
+        snapshot: snapshot(spec),
+        packages,
+        has_harbor: spec.harbor.is_some(),
+        harbor: spec.harbor.as_ref().map_or_else(String::new, HarborRun::requirement),
+        python: spec.harbor.as_ref().map_or("", |harbor| &harbor.python),
+        folders: match spec.mode {
+            Mode::A => &["scorer", "dataset"],
+            Mode::B if local => &["inner-tasks"],
+            Mode::B => &[],
+        },
+    }
+}
+
+/// The snapshot's day as its address has it; empty if packages come from the image's own sources.
+fn snapshot(spec: &Spec) -> String {
+    match spec.packages.snapshot.as_deref() {
+        Some("off") | None => String::new(),
+        Some(day) => day.replace('-', ""),
+    }
+}
+
+/// What the instruction is told about a spec: its statement, the paths that must stay as they are beyond those that the
+/// spec names, and the samples of each split.
+pub fn instruction_context<'a>(
+    spec: &'a Spec,
+    statement: &'a str,
+    protected: &[String],
+    samples: &BTreeMap<String, Vec<String>>,
+) -> InstructionContext<'a> {
+    let limit = |limit: taskwright_language::model::Limit| {
+        limit.at_most().map_or_else(|| "unlimited".to_owned(), |count| count.to_string())
+    };
+    let splits =
+        spec.splits.iter().filter(|(_, split)| split.access != Access::NoAccess).map(|(name, split)| {
+            let floor = split.access == Access::NonViewable && split.min_samples > 1;
+            SplitContext {
+                name,
+                samples: samples.get(name).map_or(0, Vec::len),
+                evaluate: if floor {
+                    format!("yes, at least {} samples a time", split.min_samples)
+                } else {
+                    "yes".to_owned()
+                },
+                see: if split.access == Access::Viewable { "every sample's result" } else { "the aggregate" },
+                runs: limit(split.budget.runs),
+                budget: limit(split.budget.samples),
+            }
+        });
+    let mut read_only = spec.baseline.read_only.clone();
+    read_only.extend(protected.iter().cloned());
+    InstructionContext {
+        statement: statement.trim_end(),
+        description: &spec.description,
+        read_only,
+        splits: splits.collect(),
+        has_floor: spec
+            .splits
+            .values()
+            .any(|split| split.access == Access::NonViewable && split.min_samples > 1),
+        has_exposed: exposed(spec).next().is_some(),
+        exposed: exposed(spec).collect(),
+        metric: &spec.objective.metric,
+        better: if spec.objective.direction == Direction::Maximize { "more" } else { "less" },
+        constraints: &spec.objective.constraints,
+        submit: spec.selection.policy == Policy::Submit,
+        selection_split: spec.selection_split().unwrap_or_default(),
+        targets: spec.targets.iter().map(|target| target.split.as_str()).collect(),
+        multifidelity: spec.instruction.multifidelity,
+        exhaust_budget: spec.instruction.exhaust_budget,
+        inner_docker: spec.uses_host_docker(),
+        sandboxed: spec.mode == Mode::A,
+        memory: spec.limits.memory_mb,
+        processes: spec.limits.processes,
+        seconds: spec.limits.sample_timeout_sec,
+    }
+}
+
+/// The splits whose samples are put into the optimizer's container.
+pub fn exposed(spec: &Spec) -> impl Iterator<Item = &str> {
+    spec.splits.iter().filter(|(_, split)| split.expose).map(|(name, _)| name.as_str())
+}

@@ -1,0 +1,113 @@
+//! The serve config: what the spec says, resolved, as the eval sidecar reads it.
+
+use std::collections::BTreeMap;
+
+use taskwright_language::model::{Mode, Selection, Spec};
+use taskwright_language::serve::{
+    SERVE_VERSION, ServeBaseline, ServeConfig, ServeHarbor, ServeInnerTask, ServeScorer, ServeSplit,
+    ServeTarget,
+};
+
+use super::splits::Resolved;
+use super::{baseline, dataset};
+use crate::digest::Digest;
+
+/// The serve config of a spec.
+pub fn config(
+    spec: &Spec,
+    baseline: &baseline::Node,
+    resolved: &Resolved,
+    rows: Option<(&dataset::Node, Digest)>,
+    inner: BTreeMap<String, ServeInnerTask>,
+) -> ServeConfig {
+    let splits = spec.splits.iter().map(|(name, split)| {
+        let samples = resolved.splits.get(name).cloned().unwrap_or_default();
+        let split = ServeSplit {
+            access: split.access,
+            budget: split.budget.clone(),
+            min_samples: split.min_samples,
+            expose: split.expose,
+            samples,
+        };
+        (name.clone(), split)
+    });
+    let targets = spec.targets.iter().zip(&resolved.targets).map(|(target, samples)| ServeTarget {
+        split: target.split.clone(),
+        reward_key: target.reward_key.clone(),
+        samples: samples.clone(),
+        attempts: target.attempts,
+        aggregate: target.aggregate,
+        baseline_reward: target.baseline_reward,
+        failure_value: target.failure_value.unwrap_or(spec.objective.failure_value),
+        direction: target.direction.unwrap_or(spec.objective.direction),
+        max_attempts: target.max_attempts,
+    });
+    let mut read_only = spec.baseline.read_only.clone();
+    read_only.extend(baseline.read_only.iter().map(|path| literal(path)));
+    ServeConfig {
+        serve_version: SERVE_VERSION,
+        task: format!("{}/{}", spec.organization, spec.name),
+        version: spec.version.clone(),
+        description: spec.description.clone(),
+        mode: spec.mode,
+        baseline: ServeBaseline {
+            commit: baseline.commit.clone(),
+            tree: baseline.tree_id.clone(),
+            read_only,
+        },
+        objective: spec.objective.clone(),
+        splits: splits.collect(),
+        selection: Selection {
+            split: spec.selection_split().unwrap_or_default().to_owned(),
+            ..spec.selection.clone()
+        },
+        targets: targets.collect(),
+        limits: spec.limits.clone(),
+        feedback: spec.feedback.clone(),
+        scorer: spec.scorer.as_ref().zip(spec.dataset.as_ref()).zip(rows).map(
+            |((scorer, dataset), (node, scorer_digest))| ServeScorer {
+                run: scorer.run.clone(),
+                score: scorer.score.clone(),
+                batch: scorer.batch,
+                deterministic: scorer.deterministic,
+                env: scorer.env.clone(),
+                rows: node.rows.clone(),
+                id: dataset.id.clone(),
+                labels: dataset.labels.clone(),
+                scorer_digest: scorer_digest.to_string(),
+                dataset_digest: node.digest.to_string(),
+            },
+        ),
+        harbor: (spec.mode == Mode::B)
+            .then(|| spec.harbor.clone().map(|run| ServeHarbor { run, tasks: inner }))
+            .flatten(),
+        secrets: secrets(spec),
+        gateway: spec.gateway.clone(),
+        wandb: spec.wandb.clone(),
+    }
+}
+
+/// The names of all secrets: those declared, and the gateway's own.
+pub fn secrets(spec: &Spec) -> Vec<String> {
+    let gateway = spec
+        .gateway
+        .iter()
+        .flat_map(|gateway| [&gateway.upstream_api_key_env, &gateway.upstream_base_url_env]);
+    let names: std::collections::BTreeSet<_> = spec.secrets.iter().chain(gateway).cloned().collect();
+    names.into_iter().collect()
+}
+
+/// A pattern that matches exactly one path.
+fn literal(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for c in path.chars() {
+        if "[]*?{}!\\".contains(c) {
+            pattern.push('[');
+            pattern.push(c);
+            pattern.push(']');
+        } else {
+            pattern.push(c);
+        }
+    }
+    pattern
+}
