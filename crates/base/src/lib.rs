@@ -1,0 +1,28 @@
+//! What every crate needs once. A question that two crates would otherwise answer each in its own way is answered here.
+//!
+//! - [`error`]: what happened, where, and what to do about it.
+//! - [`digest`]: SHA-256 of bytes and files, and how it is written.
+//! - [`lock`]: one process at a time, named to whoever waits.
+//! - [`write`]: files that are whole or as they were.
+//! - [`folder`]: opening what others wrote without following a link.
+//! - [`stamp`]: whether a file is the one that was read before, without reading it.
+//! - [`tree`]: which paths and links a tree of files may hold.
+//! - [`text`], [`table`]: words of unknown origin on a terminal, and columns of them.
+//! - [`number`]: sums and means that do not depend on the order of their values.
+//! - [`process`], [`git`]: other programs, with a known environment and a time limit.
+
+pub mod digest;
+pub mod error;
+pub mod folder;
+pub mod git;
+pub mod lock;
+pub mod number;
+pub mod process;
+pub mod stamp;
+pub mod table;
+pub mod text;
+pub mod tree;
+pub mod write;
+
+pub use digest::Digest;
+pub use error::{Error, Kind, Place, Result, failed, failed_to};
