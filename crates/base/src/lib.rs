@@ -8,6 +8,7 @@
 //! - [`stamp`]: whether a file is the one that was read before, without reading it.
 //! - [`tree`]: which paths and links a tree of files may hold.
 //! - [`text`], [`table`]: words of unknown origin on a terminal, and columns of them.
+//! - [`words!`]: enumerations whose values have one word each.
 //! - [`number`]: sums and means that do not depend on the order of their values.
 //! - [`process`], [`git`]: other programs, with a known environment and a time limit.
 
@@ -22,6 +23,7 @@ pub mod stamp;
 pub mod table;
 pub mod text;
 pub mod tree;
+mod words;
 pub mod write;
 
 pub use digest::Digest;

@@ -349,7 +349,7 @@ impl<'a> Recorder<'a> {
 /// What tools leave behind beside sources. It is no part of any input: taking it would make a build depend on who ran
 /// a test before, and Harbor leaves it out of its digest.
 fn is_litter(member: &str) -> bool {
-    taskwright_harbor::names::is_ignored_by_default(member)
+    taskwright_harbor::digest::is_ignored_by_default(member)
 }
 
 fn kind_of(metadata: &fs::Metadata) -> Kind {

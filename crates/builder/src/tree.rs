@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use taskwright_harbor::names::is_ignored_by_default;
+use taskwright_harbor::digest::is_ignored_by_default;
 
 use crate::digest::{Digest, Hasher};
 use crate::error::{BuildError, Result};

@@ -1,8 +1,6 @@
 //! The digest of a set of tasks, as registries know it.
 
-use std::fmt::Write;
-
-use sha2::{Digest, Sha256};
+use taskwright_base::Digest;
 
 /// The digest of a set of tasks that has no files besides: `sha256:` and 64 hexadecimal digits, of the tasks' digests in
 /// order. None if one of them is no digest.
@@ -10,11 +8,7 @@ pub fn dataset_digest<'a>(tasks: impl IntoIterator<Item = &'a str>) -> Option<St
     let mut digests: Vec<&str> =
         tasks.into_iter().map(|digest| digest.strip_prefix("sha256:")).collect::<Option<_>>()?;
     digests.sort_unstable();
-    let mut digest = "sha256:".to_owned();
-    for byte in Sha256::digest(digests.join(",").as_bytes()) {
-        let _ = write!(digest, "{byte:02x}");
-    }
-    Some(digest)
+    Some(Digest::of(digests.join(",").as_bytes()).to_string())
 }
 
 #[cfg(test)]

@@ -5,179 +5,37 @@
 //! file, sorted by path: the path, a NUL, the hexadecimal SHA-256 of the content, a line feed. File modes do not count,
 //! nor does anything else at the top.
 
+mod default;
+mod error;
 mod harborignore;
 mod pattern;
 mod walk;
 
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use sha2::{Digest, Sha256};
+use taskwright_base::{Digest, digest};
 
-use crate::names::is_ignored_by_default;
+pub use self::default::is_ignored_by_default;
+pub use self::error::DigestError;
+use self::harborignore::HARBORIGNORE;
+use self::walk::{TOP_FILES, TOP_FOLDERS};
 
-pub(crate) use pattern::IgnoreRules;
-
-/// Single files at the top of a task directory that are hashed.
-const TOP_FILES: [&str; 4] = ["task.toml", "instruction.md", "README.md", "trajectory.json"];
-/// Folders of a task directory that are hashed with all they hold.
-const TOP_FOLDERS: [&str; 4] = ["environment", "tests", "solution", "steps"];
-/// The file that leaves out others below `tests/` and `solution/`; never hashed itself.
-const HARBORIGNORE: &str = ".harborignore";
-const PREFIX: &str = "sha256:";
-
-/// The digest that Harbor records for a task, in `lock.json` as `trials[].task.digest`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContentDigest([u8; 32]);
-
-impl ContentDigest {
-    /// The digest's bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-}
-
-impl From<[u8; 32]> for ContentDigest {
-    fn from(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for ContentDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(PREFIX)?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for ContentDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// A text that is no content digest.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no content digest: write `sha256:` and 64 lower-case hexadecimal digits", .0.escape_debug())]
-pub struct ParseDigestError(String);
-
-impl FromStr for ContentDigest {
-    type Err = ParseDigestError;
-
-    fn from_str(text: &str) -> Result<Self, ParseDigestError> {
-        parse_hex(text).map(Self).ok_or_else(|| ParseDigestError(text.to_owned()))
-    }
-}
-
-fn parse_hex(text: &str) -> Option<[u8; 32]> {
-    let digits = text.strip_prefix(PREFIX)?.as_bytes();
-    if digits.len() != 64 {
-        return None;
-    }
-    let value = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = value(pair[0])? << 4 | value(pair[1])?;
-    }
-    Some(bytes)
-}
-
-impl Serialize for ContentDigest {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ContentDigest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-/// Why a task directory has no content digest.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DigestError {
-    /// Something could not be read.
-    #[error("cannot {action} `{}`", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Something has a name of Harbor's and is of another kind.
-    #[error("`{}` is {found}, where Harbor reads {wanted}: move it away", path.display())]
-    WrongKind {
-        /// Where it is.
-        path: PathBuf,
-        /// What it is.
-        found: &'static str,
-        /// What it would have to be.
-        wanted: &'static str,
-    },
-    /// An ignore file lies outside of the task.
-    #[error("`{}` leads out of the task directory: replace the link by the file", path.display())]
-    Outside {
-        /// Where the link is.
-        path: PathBuf,
-    },
-    /// An ignore file is not UTF-8.
-    #[error("`{}` is not UTF-8: rewrite it, or remove it", path.display())]
-    NotText {
-        /// Where it is.
-        path: PathBuf,
-    },
-    /// An ignore file holds a pattern that Harbor stops at.
-    #[error("`{}` line {line}: {reason} in the pattern `{}`: correct it", path.display(), pattern.escape_debug())]
-    Pattern {
-        /// The ignore file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The pattern.
-        pattern: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// A file to be hashed has a name that is not UTF-8.
-    #[error("the name of `{}` is not UTF-8, and Harbor cannot hash it: rename it", path.display())]
-    Name {
-        /// Where it is.
-        path: PathBuf,
-    },
-    /// A list of files is not one that a digest can be told from.
-    #[error("`{}` {reason}", path.escape_debug())]
-    Entry {
-        /// The file's path in the task directory.
-        path: String,
-        /// What is wrong with it, and what to do.
-        reason: &'static str,
-    },
-}
-
-/// Computes the content digest of a task directory; files are read in pieces, never whole.
+/// Computes the digest that Harbor records for a task, in `lock.json` as `trials[].task.digest`. Files are read in pieces,
+/// never whole.
 ///
 /// # Errors
 ///
 /// When something cannot be read, and where Harbor itself would fail: at a file whose name is not UTF-8, a broken
 /// ignore file, or a folder's name taken by a file.
-pub fn content_digest(dir: &Path) -> Result<ContentDigest, DigestError> {
+pub fn content_digest(dir: &Path) -> Result<Digest, DigestError> {
     let mut lines = Lines::default();
-    let mut buffer = vec![0; 256 * 1024];
     for file in walk::hashed_files(dir)? {
-        lines.add(&file.name, &hash_file(&file.path, &mut buffer)?);
+        let digest = Digest::of_file(&file.path).map_err(|source| DigestError::Io {
+            action: "read",
+            path: file.path,
+            source,
+        })?;
+        lines.add(&file.name, &digest.bytes());
     }
     Ok(lines.finish())
 }
@@ -202,7 +60,7 @@ pub fn content_digest(dir: &Path) -> Result<ContentDigest, DigestError> {
 /// ```
 pub fn content_digest_of<'a>(
     entries: impl IntoIterator<Item = (&'a str, [u8; 32])>,
-) -> Result<ContentDigest, DigestError> {
+) -> Result<Digest, DigestError> {
     let fault = |path: &str, reason| Err(DigestError::Entry { path: path.to_owned(), reason });
     let mut hashed = Vec::new();
     for (path, digest) in entries {
@@ -257,37 +115,12 @@ impl Lines {
     fn add(&mut self, path: &str, digest: &[u8; 32]) {
         self.text.extend_from_slice(path.as_bytes());
         self.text.push(0);
-        self.text.extend_from_slice(&hex(digest));
+        self.text.extend_from_slice(digest::hex(digest).as_bytes());
         self.text.push(b'\n');
     }
 
-    fn finish(self) -> ContentDigest {
-        ContentDigest(Sha256::digest(&self.text).into())
-    }
-}
-
-/// A digest's lower-case hexadecimal digits.
-pub(crate) fn hex(digest: &[u8; 32]) -> [u8; 64] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = [0; 64];
-    for (pair, byte) in text.chunks_exact_mut(2).zip(digest) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
-    text
-}
-
-fn hash_file(path: &Path, buffer: &mut [u8]) -> Result<[u8; 32], DigestError> {
-    let read_error = |source| DigestError::Io { action: "read", path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(read_error)?;
-    let mut hash = Sha256::new();
-    loop {
-        match file.read(buffer) {
-            Ok(0) => return Ok(hash.finalize().into()),
-            Ok(length) => hash.update(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(read_error(error)),
-        }
+    fn finish(self) -> Digest {
+        Digest::of(&self.text)
     }
 }
 

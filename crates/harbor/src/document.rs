@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 pub(crate) use lenient::{count, flag, items, number, object, text};
 pub(crate) use nonfinite::{NonFinite, marked, written};
-pub(crate) use read::Folder;
+pub(crate) use read::{open, read, refused, size};
 
 /// How many bytes of one JSON document are read at most. Results that carry token ids of whole rollouts reach tens of
 /// megabytes; beyond this is no result.

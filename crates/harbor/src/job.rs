@@ -13,9 +13,9 @@ mod folder;
 mod planned;
 mod trial_folder;
 
-pub use documents::{JobConfig, JobLock, JobResult, PlannedTrial};
+pub use documents::{JobConfig, JobLock, JobResult};
 pub use folder::{FolderKind, JobFolder, Trials, kind_of_folder};
-pub use planned::PlannedTrials;
+pub use planned::{PlannedTrial, PlannedTrials};
 pub use trial_folder::TrialFolder;
 
 #[cfg(test)]

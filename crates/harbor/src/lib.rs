@@ -11,7 +11,7 @@
 //! - [`child`], [`watch`], [`containers`]: the process of a run, its trials as they end, and what it leaves in Docker.
 //! - [`dataset`]: the digest of a set of tasks.
 //! - [`credentials`]: names under which Harbor expects a credential.
-//! - [`names`]: names of task directories, tasks, steps and files that Harbor can live with.
+//! - [`names`]: names of task directories, tasks and steps that Harbor can live with.
 //! - [`version`]: the release of Harbor all this was tested against.
 //!
 //! ```
@@ -52,6 +52,8 @@ pub mod job;
 #[cfg(feature = "runs")]
 pub mod job_config;
 pub mod names;
+#[cfg(feature = "runs")]
+mod policy;
 #[cfg(feature = "runs")]
 pub mod result;
 #[cfg(feature = "runs")]

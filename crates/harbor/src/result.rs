@@ -29,7 +29,7 @@ pub use parse::kind;
 pub(crate) use parse::time;
 pub use version::{VersionRange, infer_version};
 
-use crate::exceptions::Policy;
+use crate::policy::Policy;
 use crate::rewards::Rewards;
 use crate::time::{Span, Timestamp};
 

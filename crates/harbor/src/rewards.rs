@@ -1,7 +1,6 @@
 //! Rewards: what a verifier reported, exactly, and which of it counts.
 
 mod choose;
-mod files;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +8,6 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 pub use choose::{Chosen, RewardError};
-pub use files::{RewardFile, read_files};
 
 use crate::document::{self, NonFinite};
 

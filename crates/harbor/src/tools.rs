@@ -1,10 +1,11 @@
 //! Finds the programs that a run needs, and says in plain words what is wrong with them.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
+
+use taskwright_base::process::{self, Limits, NoOutput};
 
 use crate::HARBOR_VERSION;
 use crate::command::find;
@@ -80,36 +81,24 @@ pub fn harbor(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
 fn version(program: &Path, path: Option<&OsStr>, remedy: &'static str) -> Result<String, ToolError> {
     let broken = |what: String| ToolError::Broken { program: program.to_owned(), what, remedy };
     let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.arg("--version");
     if let Some(path) = path {
         command.env("PATH", path);
     }
-    let mut child = command.spawn().map_err(|error| broken(format!("cannot be started ({error})")))?;
-    let said = child.stdout.take().map(|stdout| {
-        std::thread::spawn(move || {
-            // A version is short; whoever says more is not asked for the rest.
-            let mut said = Vec::new();
-            let _ = stdout.take(4096).read_to_end(&mut said);
-            String::from_utf8_lossy(&said).into_owned()
-        })
-    });
-    let start = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(broken(format!("did not answer within {} s", PATIENCE.as_secs())));
+    // A version is short; whoever says more is not asked for the rest.
+    let output = process::run(&mut command, &Limits { output: 4096, ..Limits::of(PATIENCE) });
+    let output = output.map_err(|why| {
+        broken(match why {
+            NoOutput::Failed(error) => format!("cannot be started ({error})"),
+            NoOutput::TimedOut(_) | NoOutput::Stopped => {
+                format!("did not answer within {} s", PATIENCE.as_secs())
             }
-            Err(error) => return Err(broken(format!("cannot be waited for ({error})"))),
-        }
-    };
-    if !status.success() {
-        return Err(broken(format!("ended with {status}")));
+        })
+    })?;
+    if !output.status.success() {
+        return Err(broken(format!("ended with {}", output.status)));
     }
-    let said = said.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    let said = String::from_utf8_lossy(&output.stdout);
     said.split_whitespace()
         .find(|word| word.starts_with(|first: char| first.is_ascii_digit()))
         .map(str::to_owned)

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use serde::Deserialize;
+use taskwright_base::folder::Folder;
 
-use crate::document::{Folder, MAX_DOCUMENT, parse};
+use crate::document::{MAX_DOCUMENT, parse, read};
 use crate::job::TrialFolder;
 
 /// What happened to a trial.
@@ -177,8 +178,8 @@ fn is_whole(job: &Path, trial: &str) -> bool {
         trial_name: String,
     }
     let mut bytes = Vec::new();
-    let folder = Folder::open(job).and_then(|job| job.folder(trial.as_ref()));
-    let read = folder.is_ok_and(|folder| folder.read("result.json", MAX_DOCUMENT, &mut bytes).is_ok());
+    let folder = Folder::open(job).and_then(|job| job.folder(trial));
+    let read = folder.is_ok_and(|folder| read(&folder, "result.json", MAX_DOCUMENT, &mut bytes).is_ok());
     let identity = || parse(&bytes, |text| serde_json::from_str::<Identity>(text));
     read && identity().is_ok_and(|identity| identity.trial_name == trial)
 }

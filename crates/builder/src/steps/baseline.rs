@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-use taskwright_harbor::names::is_ignored_by_default;
+use taskwright_harbor::digest::is_ignored_by_default;
 use taskwright_language::model::{Baseline, BaselineSource};
 
 use super::repositories::{self, Place};

@@ -10,6 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
+use taskwright_base::text::settled;
 
 /// How much is held at most between two looks, beside what is printed in between.
 const LIMIT: u64 = 8 << 20;
@@ -87,33 +88,7 @@ pub fn tail(log: &Path, most: usize) -> String {
         }
         Ok(bytes)
     };
-    plain(&String::from_utf8_lossy(&read().unwrap_or_default()))
-}
-
-/// A text without escape sequences, and of a line that was overwritten only what stood there last.
-fn plain(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.split('\n') {
-        let line = line.trim_end_matches('\r');
-        let line = line.rsplit('\r').next().unwrap_or_default();
-        let mut kept = String::with_capacity(line.len());
-        let mut letters = line.chars();
-        while let Some(letter) = letters.next() {
-            match letter {
-                '\u{1b}' => {
-                    // `ESC [ parameters letter`; any other sequence is two characters long.
-                    if letters.next() == Some('[') {
-                        letters.by_ref().find(|letter| ('@'..='~').contains(letter));
-                    }
-                }
-                '\t' => kept.push(letter),
-                letter if letter.is_control() => {}
-                letter => kept.push(letter),
-            }
-        }
-        lines.push(kept.trim_end().to_owned());
-    }
-    lines.join("\n").trim().to_owned()
+    settled(&String::from_utf8_lossy(&read().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -163,8 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_are_plain_text() {
-        assert_eq!(plain("a\r\n\u{1b}[31mred\u{1b}[0m\n 1%\r 50%\r100%\n\u{7}x"), "a\nred\n100%\nx");
+    fn a_log_that_is_not_there_has_no_tail() {
         assert_eq!(tail(Path::new("/nonexistent"), 10), "");
     }
 }

@@ -8,9 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::error::DigestError;
 use super::pattern::{Dialect, IgnoreRules};
-use super::walk::read_text;
-use super::{DigestError, HARBORIGNORE};
+
+/// The file that leaves out others below `tests/` and `solution/`; never hashed itself.
+pub(super) const HARBORIGNORE: &str = ".harborignore";
 
 /// Decides by the `.harborignore` files of one task, each read when it is first needed.
 pub(super) struct HarborIgnore {
@@ -123,4 +125,15 @@ pub(super) fn is_scope(name: &[u8], is_folder: bool) -> bool {
         is_root(first)
     };
     inside && (is_folder || parts.next().is_some())
+}
+
+/// Reads an ignore file, which must be a file and UTF-8.
+pub(super) fn read_text(path: &Path) -> Result<String, DigestError> {
+    let read_error = |source| DigestError::Io { action: "read", path: path.to_owned(), source };
+    let metadata = fs::metadata(path).map_err(read_error)?;
+    if !metadata.is_file() {
+        return Err(DigestError::wrong_kind(path.to_owned(), &metadata, "a file"));
+    }
+    let bytes = fs::read(path).map_err(read_error)?;
+    String::from_utf8(bytes).map_err(|_| DigestError::NotText { path: path.to_owned() })
 }

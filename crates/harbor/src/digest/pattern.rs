@@ -10,7 +10,7 @@ mod sequence;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::DigestError;
+use super::error::DigestError;
 
 /// What Harbor ignores in a task without a `.gitignore` at its top.
 const DEFAULT_PATTERNS: &str = "__pycache__/\n*.pyc\n.DS_Store\n*.swp\n*.swo\n*~";

@@ -5,6 +5,7 @@ use std::env;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -29,7 +30,7 @@ fn digest_of(files: &[(&str, &str)]) -> String {
 }
 
 fn sha256(content: &[u8]) -> [u8; 32] {
-    Sha256::digest(content).into()
+    Digest::of(content).bytes()
 }
 
 const PLAIN: &[(&str, &str)] = &[
@@ -145,27 +146,6 @@ fn errors_say_where() {
 }
 
 #[test]
-fn the_text_form_reads_back() {
-    let digest = ContentDigest::from(sha256(b"x"));
-    assert_eq!(digest.to_string().parse(), Ok(digest));
-    assert_eq!(
-        serde_json::from_str::<ContentDigest>(&serde_json::to_string(&digest).unwrap()).unwrap(),
-        digest
-    );
-    let upper = digest.to_string().to_uppercase();
-    for bad in [
-        "",
-        "sha256:",
-        "sha256:00",
-        &upper,
-        &format!("{digest}0"),
-        &digest.to_string().replace("sha256:", ""),
-    ] {
-        assert!(bad.parse::<ContentDigest>().is_err(), "{bad}");
-    }
-}
-
-#[test]
 fn a_thousand_listings_take_milliseconds() {
     let names: Vec<_> = (0..30).map(|n| format!("environment/baseline/src/module{n}/main.py")).collect();
     let started = Instant::now();
@@ -230,7 +210,7 @@ for root in json.load(sys.stdin):
     let python = python::of_harbor()?;
     let output = python::run(&python, SCRIPT, &serde_json::to_string(roots).unwrap());
     let digests: Vec<_> =
-        output.lines().map(|line| line.starts_with(PREFIX).then(|| line.to_owned())).collect();
+        output.lines().map(|line| line.starts_with("sha256:").then(|| line.to_owned())).collect();
     assert_eq!(digests.len(), roots.len());
     Some(digests)
 }
@@ -421,7 +401,7 @@ fn hashed_files() -> impl Strategy<Value = BTreeMap<String, Vec<u8>>> {
     proptest::collection::btree_map(name, proptest::collection::vec(any::<u8>(), 0..20), 1..8)
 }
 
-fn listing_digest(files: &BTreeMap<String, Vec<u8>>) -> ContentDigest {
+fn listing_digest(files: &BTreeMap<String, Vec<u8>>) -> Digest {
     content_digest_of(files.iter().map(|(name, content)| (name.as_str(), sha256(content)))).unwrap()
 }
 

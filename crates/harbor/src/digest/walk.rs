@@ -5,10 +5,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::harborignore::HarborIgnore;
+use super::default::is_ignored_by_default;
+use super::error::DigestError;
+use super::harborignore::{HarborIgnore, read_text};
 use super::pattern::{Dialect, IgnoreRules};
-use super::{DigestError, TOP_FILES, TOP_FOLDERS};
-use crate::names::is_ignored_by_default;
+
+/// Single files at the top of a task directory that are hashed.
+pub(super) const TOP_FILES: [&str; 4] = ["task.toml", "instruction.md", "README.md", "trajectory.json"];
+/// Folders of a task directory that are hashed with all they hold.
+pub(super) const TOP_FOLDERS: [&str; 4] = ["environment", "tests", "solution", "steps"];
 
 /// A file to be hashed.
 pub(super) struct HashedFile {
@@ -37,7 +42,7 @@ pub(super) fn hashed_files(dir: &Path) -> Result<Vec<HashedFile>, DigestError> {
         match follow(&path)? {
             None => {}
             Some(metadata) if metadata.is_file() => found.push(Candidate { name: name.into(), path }),
-            Some(metadata) => return Err(wrong_kind(path, &metadata, "a file")),
+            Some(metadata) => return Err(DigestError::wrong_kind(path, &metadata, "a file")),
         }
     }
     let mut harborignore = HarborIgnore::new(&root);
@@ -68,7 +73,7 @@ fn collect(
 ) -> Result<(), DigestError> {
     let Some(metadata) = follow(top)? else { return Ok(()) };
     if !metadata.is_dir() {
-        return Err(wrong_kind(top.to_owned(), &metadata, "a folder"));
+        return Err(DigestError::wrong_kind(top.to_owned(), &metadata, "a folder"));
     }
     // Only a link, or what lies below one, can have another place to be judged by.
     let below_link = fs::symlink_metadata(top).is_ok_and(|metadata| metadata.is_symlink());
@@ -131,24 +136,4 @@ fn follow(path: &Path) -> Result<Option<Metadata>, DigestError> {
 
 fn resolve(path: &Path, may_differ: bool) -> Option<PathBuf> {
     if may_differ { fs::canonicalize(path).ok() } else { None }
-}
-
-/// Reads an ignore file, which must be a file and UTF-8.
-pub(super) fn read_text(path: &Path) -> Result<String, DigestError> {
-    let read_error = |source| DigestError::Io { action: "read", path: path.to_owned(), source };
-    let metadata = fs::metadata(path).map_err(read_error)?;
-    if !metadata.is_file() {
-        return Err(wrong_kind(path.to_owned(), &metadata, "a file"));
-    }
-    let bytes = fs::read(path).map_err(read_error)?;
-    String::from_utf8(bytes).map_err(|_| DigestError::NotText { path: path.to_owned() })
-}
-
-fn wrong_kind(path: PathBuf, metadata: &Metadata, wanted: &'static str) -> DigestError {
-    let found = match metadata {
-        m if m.is_dir() => "a folder",
-        m if m.is_file() => "a file",
-        _ => "neither a file nor a folder",
-    };
-    DigestError::WrongKind { path, found, wanted }
 }

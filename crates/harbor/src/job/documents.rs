@@ -1,10 +1,8 @@
 //! The documents of a job: its configuration, its lock and its result.
 
-use serde_json::value::RawValue;
-
 use super::planned::PlannedTrials;
 use crate::document::{Kind, Problem, count, items, object, parse, parts, text};
-use crate::result::{AgentConfig, EnvironmentConfig, folder_of, time};
+use crate::result::time;
 use crate::time::Timestamp;
 
 /// A job's `config.json`.
@@ -25,27 +23,6 @@ pub struct JobLock {
     pub harbor_version: Option<String>,
     /// Every trial that was planned; the same task and agent once for each attempt.
     pub trials: PlannedTrials,
-}
-
-/// A trial that was planned, in a job's lock, or was begun, in its own.
-#[derive(Debug, Clone, Default)]
-pub struct PlannedTrial {
-    /// The name of the task's folder, or the name of the package.
-    pub task_name: Option<String>,
-    /// What kind of task: `local`, `git`, `package`.
-    pub task_type: Option<String>,
-    /// The digest of the task's content, `sha256:` and 64 hexadecimal digits.
-    pub task_digest: Option<String>,
-    /// The task's version.
-    pub task_version: Option<String>,
-    /// Where the task came from.
-    pub task_source: Option<String>,
-    /// The task's folder where it ran. Never opened.
-    pub task_path: Option<String>,
-    /// The agent.
-    pub agent: AgentConfig,
-    /// The environment.
-    pub environment: EnvironmentConfig,
 }
 
 /// A job's `result.json`, which Harbor writes again and again while the job runs. Its averages are left alone: what
@@ -79,8 +56,6 @@ pub struct JobResult {
 parts! { ConfigParts { job_name, n_attempts, jobs_dir, agents, datasets, tasks, orchestrator } }
 parts! { LockParts { schema_version, harbor, trials } }
 parts! { HarborParts { version } }
-parts! { PlannedParts { task, agent, environment } }
-parts! { TaskParts { name, kind = "type", digest, version, source, path } }
 parts! { ResultParts { id, started_at, updated_at, finished_at, n_total_trials, stats } }
 parts! {
     StatsParts {
@@ -125,35 +100,6 @@ impl JobLock {
             harbor_version: object::<HarborParts<'_>>(parts.harbor).and_then(|harbor| text(harbor.version)),
             trials: PlannedTrials::take(items(parts.trials)),
         })
-    }
-}
-
-impl PlannedTrial {
-    /// Reads a trial's own `lock.json`.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Problem> {
-        parse(bytes, |text| serde_json::from_str(text).map(|raw: &RawValue| Self::take(raw)))?
-            .ok_or(Problem::WrongKind { found: Kind::Unknown, wanted: Kind::TrialLock })
-    }
-
-    pub(super) fn take(raw: &RawValue) -> Option<Self> {
-        let planned = object::<PlannedParts<'_>>(Some(raw))?;
-        let task = object::<TaskParts<'_>>(planned.task)?;
-        Some(Self {
-            task_name: text(task.name),
-            task_type: text(task.kind),
-            task_digest: text(task.digest),
-            task_version: text(task.version),
-            task_source: text(task.source),
-            task_path: text(task.path),
-            agent: AgentConfig::take(planned.agent),
-            environment: EnvironmentConfig::take(planned.environment),
-        })
-    }
-
-    /// The name of the task's folder: the last part of its path or, if it has none, its name.
-    #[must_use]
-    pub fn task_folder(&self) -> Option<&str> {
-        self.task_path.as_deref().and_then(folder_of).or(self.task_name.as_deref())
     }
 }
 

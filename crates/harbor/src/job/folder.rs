@@ -1,14 +1,14 @@
 //! A job's folder and what other folders are.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
+use taskwright_base::folder::{EntryKind, Folder};
 
 use super::documents::{JobConfig, JobLock, JobResult};
-use super::trial_folder::{TrialFolder, refused};
-use crate::document::{DocumentError, Folder, Kind, MAX_DOCUMENT, Problem};
+use super::trial_folder::TrialFolder;
+use crate::document::{DocumentError, Kind, MAX_DOCUMENT, Problem, read, refused};
 use crate::result;
 
 /// A job's folder, opened.
@@ -22,7 +22,7 @@ impl JobFolder {
     /// Opens a job's folder. That it is one is for [`kind_of_folder`] to say.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, DocumentError> {
         let path = path.into();
-        match Folder::open(&path) {
+        match Folder::open(path.as_path()) {
             Ok(folder) => Ok(Self { path, folder }),
             Err(error) => Err(refused(path, error)),
         }
@@ -67,7 +67,7 @@ impl JobFolder {
         parse: impl Fn(&[u8]) -> Result<T, Problem>,
     ) -> Result<Option<T>, DocumentError> {
         let mut bytes = Vec::new();
-        let read = self.folder.read(name, MAX_DOCUMENT, &mut bytes).and_then(|()| parse(&bytes));
+        let read = read(&self.folder, name, MAX_DOCUMENT, &mut bytes).and_then(|()| parse(&bytes));
         match read {
             Ok(document) => Ok(Some(document)),
             Err(Problem::Missing) => Ok(None),
@@ -98,17 +98,17 @@ impl Iterator for Trials<'_> {
 
 /// The names of the folders, and of the links, in a folder, sorted.
 fn folders(folder: &Folder) -> std::io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in folder.entries()? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        let may_be = matches!(entry.file_type(), FileType::Directory | FileType::Symlink | FileType::Unknown);
-        if may_be && name != b"." && name != b".." {
-            names.push(OsStr::from_bytes(name).to_owned());
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
+    let is_link = |name: &OsStr| {
+        folder.stat(name).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+    };
+    let may_be = |kind, name: &OsStr| match kind {
+        EntryKind::Folder => true,
+        EntryKind::File => false,
+        EntryKind::Other => is_link(name),
+    };
+    let entries = folder.entries()?.into_iter();
+    let named = entries.filter(|entry| may_be(entry.kind, entry.name()));
+    Ok(named.map(|entry| entry.name().to_owned()).collect())
 }
 
 /// What a folder is.
@@ -132,7 +132,7 @@ pub fn kind_of_folder(path: &Path) -> Result<FolderKind, DocumentError> {
         return Ok(kind);
     }
     for name in folders(&folder).map_err(opened)? {
-        if folder.folder(&name).ok().and_then(|inner| own_kind(&inner)).is_some() {
+        if folder.folder(name.as_os_str()).ok().and_then(|inner| own_kind(&inner)).is_some() {
             return Ok(FolderKind::Jobs);
         }
     }
@@ -143,7 +143,7 @@ pub fn kind_of_folder(path: &Path) -> Result<FolderKind, DocumentError> {
 fn own_kind(folder: &Folder) -> Option<FolderKind> {
     let mut bytes = Vec::new();
     ["config.json", "lock.json", "result.json"].into_iter().find_map(|name| {
-        folder.read(name, MAX_DOCUMENT, &mut bytes).ok()?;
+        read(folder, name, MAX_DOCUMENT, &mut bytes).ok()?;
         match result::kind(&bytes).ok()? {
             Kind::Trial | Kind::TrialLock | Kind::TrialConfig => Some(FolderKind::Trial),
             Kind::Job | Kind::JobLock | Kind::JobConfig => Some(FolderKind::Job),

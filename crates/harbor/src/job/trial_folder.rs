@@ -1,16 +1,19 @@
 //! A trial's folder.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::documents::PlannedTrial;
-use crate::document::{DocumentError, Folder, MAX_DOCUMENT, Problem};
+use taskwright_base::folder::{EntryKind, Folder};
+
+use super::planned::PlannedTrial;
+use crate::document::{self, DocumentError, MAX_DOCUMENT, Problem, refused};
 use crate::result::TrialResult;
 
 /// The files by which Harbor's folder of a trial is known, whether the trial has ended or not.
 const OWN_FILES: [&str; 4] = ["result.json", "config.json", "lock.json", "trial.log"];
 
-/// How many entries of a folder are looked at: an agent may leave as many as it likes.
+/// How many files of a folder are looked at: an agent may leave as many as it likes.
 const LISTED: usize = 10_000;
 
 /// A trial's folder, opened.
@@ -34,11 +37,7 @@ impl TrialFolder {
     }
 
     /// Opens a folder of a job, which must not be a link.
-    pub(super) fn open_in(
-        job: &Folder,
-        job_path: &Path,
-        name: &std::ffi::OsStr,
-    ) -> Result<Self, DocumentError> {
+    pub(super) fn open_in(job: &Folder, job_path: &Path, name: &OsStr) -> Result<Self, DocumentError> {
         let path = job_path.join(name);
         match job.folder(name) {
             Ok(folder) => Ok(Self { path, folder }),
@@ -58,7 +57,7 @@ impl TrialFolder {
 
     /// Whether Harbor has written anything into it: if not, it is no trial's.
     pub fn is_trial(&self) -> bool {
-        OWN_FILES.iter().any(|name| self.folder.size(name).is_some())
+        OWN_FILES.iter().any(|name| document::size(&self.folder, name).is_some())
     }
 
     /// Reads the trial's result. The buffer is for reading many without asking for memory each time; it then holds the
@@ -81,45 +80,30 @@ impl TrialFolder {
 
     /// Reads one of its documents into a buffer.
     pub fn read(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), DocumentError> {
-        self.folder.read(name, MAX_DOCUMENT, buffer).map_err(|problem| self.error(name, problem))
+        document::read(&self.folder, name, MAX_DOCUMENT, buffer).map_err(|problem| self.error(name, problem))
     }
 
     /// The last bytes of a file of a folder in it, as `tail("verifier", "test-stdout.txt", 2000)`; none if there is no
     /// such file, or something else in its place.
     pub fn tail(&self, folder: &str, file: &str, most: usize) -> Option<Vec<u8>> {
         use std::io::{Read, Seek, SeekFrom};
-        let (mut opened, size) = self.folder.folder(folder.as_ref()).ok()?.open_file(file).ok()?;
+        let (mut opened, size) = document::open(&self.folder.folder(folder).ok()?, file).ok()?;
         opened.seek(SeekFrom::Start(size.saturating_sub(most as u64))).ok()?;
         let mut bytes = Vec::new();
         opened.take(most as u64).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 
-    /// The regular files of a folder in it with their sizes, by name; at most some ten thousand are looked at.
+    /// The regular files of a folder in it with their sizes, by name; of very many only the first ten thousand.
     pub fn files(&self, folder: &str) -> Vec<(String, u64)> {
-        let Ok(folder) = self.folder.folder(folder.as_ref()) else { return Vec::new() };
-        let Ok(entries) = folder.entries() else { return Vec::new() };
-        let names =
-            entries.take(LISTED).filter_map(|entry| entry.ok()?.file_name().to_str().ok().map(str::to_owned));
-        let mut files: Vec<_> =
-            names.filter_map(|name| folder.size(&name).map(|size| (name, size))).collect();
-        files.sort_unstable();
-        files
+        let Ok(folder) = self.folder.folder(folder) else { return Vec::new() };
+        let files =
+            folder.entries().unwrap_or_default().into_iter().filter(|entry| entry.kind == EntryKind::File);
+        let names = files.take(LISTED).filter_map(|file| file.name().to_str().map(str::to_owned));
+        names.filter_map(|name| document::size(&folder, &name).map(|size| (name, size))).collect()
     }
 
     fn error(&self, name: &str, problem: Problem) -> DocumentError {
         DocumentError { path: self.path.join(name), problem }
     }
-}
-
-/// Why a folder could not be opened.
-pub(super) fn refused(path: PathBuf, error: io::Error) -> DocumentError {
-    let problem = match error.kind() {
-        io::ErrorKind::NotFound => Problem::Missing,
-        // What the kernel says of a link depends on what else was asked of it.
-        _ if path.is_symlink() => Problem::NotHarbors("a link"),
-        io::ErrorKind::NotADirectory => Problem::NotHarbors("no folder"),
-        _ => Problem::Io(error),
-    };
-    DocumentError { path, problem }
 }

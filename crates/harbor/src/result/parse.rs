@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::{AgentInfo, AgentResult, Exception, StepResult, TaskId, TrialResult};
 use crate::document::{Kind, Problem, count, flag, items, number, object, parse, parts, text};
-use crate::exceptions::Policy;
+use crate::policy::Policy;
 use crate::rewards::Rewards;
 use crate::time::{Span, Timestamp};
 

@@ -1,6 +1,28 @@
-//! Harbor 0.26's table of exception types, which stands in for older versions that do not record their policy.
+//! Harbor 0.26's table of exception types: what it does about each, for older versions that do not record their policy,
+//! and whose failure each is.
 
-use super::FailureClass::{self, Budget, Cancelled, Candidate, Infrastructure, Timeout, Verifier};
+use taskwright_base::words;
+
+use self::FailureClass::{Budget, Cancelled, Candidate, Infrastructure, Timeout, Verifier};
+
+words! {
+    /// Whose failure something is, by the type of its exception and the phase it was raised in; never by searching prose.
+    FailureClass {
+        /// What the trial ran on: the machine, the environment, the network, credentials, or a service that the agent
+        /// depends on.
+        Infrastructure = "infrastructure",
+        /// What was tried: the agent, or the code it wrote.
+        Candidate = "candidate",
+        /// The verifier: it failed, took too long, or reported no usable reward.
+        Verifier = "verifier",
+        /// Its budget of money or tokens was used up.
+        Budget = "budget",
+        /// The agent's time was used up.
+        Timeout = "timeout",
+        /// Somebody stopped it.
+        Cancelled = "cancelled",
+    }
+}
 
 /// What Harbor does about an exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +55,7 @@ pub fn policy(exception_type: &str) -> Policy {
 }
 
 /// The policy and class of a type that Harbor lists; the class of every other depends on when it was raised.
-pub(super) fn listed(exception_type: &str) -> Option<(Policy, FailureClass)> {
+pub(crate) fn listed(exception_type: &str) -> Option<(Policy, FailureClass)> {
     Some(match exception_type {
         "EnvironmentStartTimeoutError"
         | "SandboxBuildFailedError"
