@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut files = Vec::new();
-    for source in ["src", "../spec/src", "../harbor/src"] {
+    for source in ["src", "../base/src", "../language/src", "../harbor/src"] {
         let folder = here.join(source);
         println!("cargo::rerun-if-changed={}", folder.display());
         list(&folder, &mut files);

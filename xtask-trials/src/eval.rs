@@ -12,7 +12,7 @@ mod task;
 
 use anyhow::Context;
 use camino::Utf8PathBuf;
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_eval::{Cancel, End, EvaluationResult, IsolationGap};
 use taskwright_language::model::Mode;
 use xtask::exit::{self, Status};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use serde::Serialize;
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_ledger::Ledger;
 use taskwright_ledger::import::{Event, Options, Outcome, Report};
 use taskwright_ledger::record::Source;

@@ -1,6 +1,6 @@
 //! `cargo xtask leaderboard`.
 
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_ledger::Filter;
 use taskwright_ledger::leaderboard::{Leaderboard, Note, Row};
 use taskwright_ledger::record::Failure;

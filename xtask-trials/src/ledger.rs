@@ -1,7 +1,7 @@
 //! Which ledger a command works on, and how its errors are told.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_ledger::{Ledger, LedgerError};
 use xtask::workspace;
 

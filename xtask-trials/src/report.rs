@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_ledger::record::{Evidence, Failure, Kept, Trial};
 use taskwright_ledger::report::{Content, Excerpt, render};
 use taskwright_ledger::{Filter, Ledger};

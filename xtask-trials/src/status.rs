@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use serde_json::json;
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::progress::{self, Progress, State};
 use taskwright_experiment::{ExperimentError, find};

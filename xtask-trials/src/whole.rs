@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::Context;
 use camino::Utf8Path;
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 
 /// Writes beside the file, in a folder that is made if need be, and puts it into its place once it is whole. What is no
 /// regular file, as a named pipe, is written to; a link stays one.

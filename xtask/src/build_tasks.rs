@@ -10,7 +10,8 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
-use taskwright_builder::{BuildError, Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
+use taskwright_base::Error as BuildError;
+use taskwright_builder::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
 
 use crate::exit::{self, Status as Exit};
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
@@ -352,7 +353,7 @@ mod tests {
         for wrong in [&["a"][..], &["a=1", "a=2"]] {
             let wrong: Vec<_> = wrong.iter().map(|&pair| pair.to_owned()).collect();
             let error = parameters(&wrong).unwrap_err();
-            assert!(error.downcast_ref::<taskwright_builder::BuildError>().unwrap().is_usage());
+            assert!(error.downcast_ref::<taskwright_base::Error>().unwrap().is_usage());
         }
     }
 

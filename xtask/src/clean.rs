@@ -1,7 +1,8 @@
 //! `cargo xtask clean`.
 
+use taskwright_base::Error as BuildError;
+use taskwright_builder::Observer;
 use taskwright_builder::clean::{Scope, clean};
-use taskwright_builder::{BuildError, Observer};
 
 use crate::exit::{self, Status};
 use crate::output::{self, say};

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::CommandFactory;
 use clap_complete::Shell;
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 
 use crate::exit::{self, Status};
 use crate::output;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 
 use crate::output;
 

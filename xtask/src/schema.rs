@@ -49,7 +49,7 @@ pub fn reference(arguments: &ReferenceArguments) -> anyhow::Result<Status> {
             );
         } else {
             std::fs::create_dir_all(&docs)?;
-            taskwright_builder::workspace::replace(&path, text.as_bytes())?;
+            taskwright_base::write::atomic(&path, taskwright_base::write::Durable::No, text.as_bytes())?;
             output::print(&format!("wrote docs/{shown}\n"))?;
         }
     }

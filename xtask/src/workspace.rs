@@ -2,7 +2,8 @@
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_builder::{BuildError, Workspace};
+use taskwright_base::Error as BuildError;
+use taskwright_builder::Workspace;
 
 /// The workspace that this command was compiled in, so that it works from any folder below it.
 pub fn this() -> anyhow::Result<Workspace> {

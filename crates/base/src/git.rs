@@ -104,7 +104,12 @@ pub fn ask(command: &mut Command) -> Result<Vec<u8>> {
             let verb = arguments
                 .filter(|argument| !argument.starts_with('-'))
                 .find(|argument| !argument.contains('='));
-            Err(Error::new(format!("git {} failed: {}", verb.unwrap_or_default(), complaint(&output.stderr))))
+            let place = match command.get_current_dir() {
+                Some(folder) if folder != Path::new("/") => format!(" in `{}`", folder.display()),
+                _ => String::new(),
+            };
+            let verb = verb.unwrap_or_default();
+            Err(Error::new(format!("git {verb} failed{place}: {}", complaint(&output.stderr))))
         }
         Err(NoOutput::Failed(error)) => Err(missing(command, &error)),
         Err(NoOutput::TimedOut(time)) => {
@@ -150,6 +155,9 @@ mod tests {
         assert!(listed.lines().all(|line| line.contains(&*git.to_string_lossy())), "{listed}");
         let error = ask(alone(&git, &path).args(["cat-file", "-e", "HEAD"])).unwrap_err();
         assert!(error.to_string().starts_with("git cat-file failed: "), "{error}");
+        let error = ask(in_folder(folder.path()).args(["-c", "a.b=c", "no-such-verb"])).unwrap_err();
+        let place = format!("git no-such-verb failed in `{}`: ", folder.path().display());
+        assert!(error.to_string().starts_with(&place), "{error}");
         let error = ask(&mut in_folder(&folder.path().join("nowhere"))).unwrap_err();
         assert!(error.to_string().ends_with("nowhere` does not exist"), "{error}");
     }

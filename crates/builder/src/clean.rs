@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use crate::error::{Result, failed};
+use crate::error::failed;
 use crate::gc::{self, Collected};
 use crate::observe::Observer;
 use crate::pending::Pending;
@@ -11,6 +11,7 @@ use crate::publish::remove_tree;
 use crate::state::State;
 use crate::store::Store;
 use crate::workspace::{Workspace, WorkspaceLock};
+use taskwright_base::Result;
 
 /// What is to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

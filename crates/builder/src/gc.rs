@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use crate::error::{BuildError, Result, failed};
+use crate::error::failed;
 use crate::state::State;
 use crate::store::Store;
 use crate::workspace::Workspace;
+use taskwright_base::{Error, Result};
 
 /// What was made this recently stays: it may be of a build whose state is not written yet.
 const GRACE: Duration = Duration::from_hours(1);
@@ -116,9 +117,8 @@ fn blobs(value: &Value, store: &Store, needed: &mut HashSet<Utf8PathBuf>) {
 fn list(root: &Utf8Path, items: &mut Vec<Item>) -> Result<()> {
     let now = SystemTime::now();
     for entry in walkdir::WalkDir::new(root) {
-        let entry = entry.map_err(|error| BuildError::new(format!("reading the store: {error}")))?;
-        let metadata =
-            entry.metadata().map_err(|error| BuildError::new(format!("reading the store: {error}")))?;
+        let entry = entry.map_err(|error| Error::new(format!("reading the store: {error}")))?;
+        let metadata = entry.metadata().map_err(|error| Error::new(format!("reading the store: {error}")))?;
         let Ok(path) = Utf8PathBuf::from_path_buf(entry.into_path()) else { continue };
         if metadata.is_file() {
             // Blobs carry a fixed modification time; when they came into the store is when their inode changed last.

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use xshell::{Shell, cmd};
+use taskwright_base::git::{ask, in_folder, missing, variables};
 
-use crate::error::{BuildError, Result, failed};
+use crate::error::failed;
+use taskwright_base::{Error, Result};
 
 /// The error of a folder that is in no repository.
-pub fn no_repository(folder: &Utf8Path, shown: &Utf8Path) -> BuildError {
-    let error = BuildError::new(format!("`{shown}` is not in a git repository"));
+pub fn no_repository(folder: &Utf8Path, shown: &Utf8Path) -> Error {
+    let error = Error::new(format!("`{shown}` is not in a git repository"));
     // Git passes over what is none, and a new repository would not mend it.
     match folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists()) {
         Some(git) => {
@@ -71,8 +72,9 @@ impl Repository {
     /// The identifier of the commit that a revision is; none if git knows no such revision.
     pub fn commit(&self, rev: &str) -> Result<Option<String>> {
         if rev.starts_with('-') || rev.contains([':', '\n']) || rev.contains("@{") {
-            return Err(BuildError::new(format!("`{rev}` is not a revision"))
-                .hint("name a commit, a tag or a branch"));
+            return Err(
+                Error::new(format!("`{rev}` is not a revision")).hint("name a commit, a tag or a branch")
+            );
         }
         let object = format!("{rev}^{{commit}}");
         // Quiet: a revision that is not there is said by the status alone.
@@ -126,7 +128,8 @@ impl Repository {
             vec!["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--"];
         arguments.extend(literal.iter().map(String::as_str));
         // These lines are only shown and compared by their beginning: a name that is not UTF-8 concerns nobody else.
-        let listed = String::from_utf8_lossy(&git_bytes(top, &arguments)?).into_owned();
+        let listed =
+            String::from_utf8_lossy(&ask(in_folder(top.as_std_path()).args(&arguments))?).into_owned();
         Ok(listed.split('\0').filter(|line| !line.is_empty()).map(str::to_owned).collect())
     }
 
@@ -186,7 +189,7 @@ impl Repository {
             .stderr_path(&errors)
             .unchecked()
             .reader()
-            .map_err(|error| git_missing(&error))?;
+            .map_err(|error| missing(&in_folder(self.folder.as_std_path()), &error))?;
         let done = AtomicBool::new(false);
         let (result, status) = std::thread::scope(|scope| {
             // Reading may wait for git as long as git likes: being asked to stop ends git, and with it the waiting.
@@ -212,7 +215,7 @@ impl Repository {
         let words = std::fs::read_to_string(&errors).unwrap_or_default();
         let _ = std::fs::remove_file(&errors);
         if stop.load(Ordering::Relaxed) {
-            return Err(BuildError::interrupted());
+            return Err(Error::interrupted());
         }
         match (result, status) {
             (Ok(value), Some(status)) if status.success() => Ok(value),
@@ -220,7 +223,7 @@ impl Repository {
             (Err(error), _) if words.trim().is_empty() => Err(error),
             (_, status) => {
                 let how = status.map_or_else(|| "was killed".to_owned(), |status| status.to_string());
-                Err(BuildError::new(format!("`git archive {tree}` failed ({how}): {}", words.trim()))
+                Err(Error::new(format!("`git archive {tree}` failed ({how}): {}", words.trim()))
                     .hint("`git fsck` checks the repository; a shallow or partial clone may lack the objects: fetch them"))
             }
         }
@@ -269,57 +272,9 @@ fn drain(handle: &duct::ReaderHandle) -> Option<std::process::ExitStatus> {
     handle.try_wait().ok().flatten().map(|output| output.status)
 }
 
-/// Variables that a hook of git, or a user, may have set, and that would make git look elsewhere or see otherwise.
-fn variables() -> impl Iterator<Item = String> {
-    std::env::vars_os()
-        .filter_map(|(name, _)| name.into_string().ok())
-        .filter(|name| name.starts_with("GIT_") && !["GIT_EXEC_PATH", "GIT_TRACE"].contains(&name.as_str()))
-}
-
-/// Runs a short git command and returns what it prints.
-///
-/// The user's own configuration holds here: it decides what counts as a changed file to them, and which repositories
-/// they trust. Only words and locks are pinned.
+/// What a short git command prints.
 fn git(folder: &Utf8Path, arguments: &[&str]) -> Result<String> {
-    String::from_utf8(git_bytes(folder, arguments)?).map_err(|_| {
-        BuildError::new(format!("`{folder}` holds file names that are not UTF-8")).hint("rename them")
+    String::from_utf8(ask(in_folder(folder.as_std_path()).args(arguments))?).map_err(|_| {
+        Error::new(format!("`{folder}` holds file names that are not UTF-8")).hint("rename them")
     })
-}
-
-/// The same with what git prints as it is.
-fn git_bytes(folder: &Utf8Path, arguments: &[&str]) -> Result<Vec<u8>> {
-    let shell = Shell::new().map_err(|error| BuildError::new(format!("starting a shell: {error}")))?;
-    shell.change_dir(folder);
-    let mut command = cmd!(shell, "git {arguments...}");
-    // What a configuration says is kept, also where it comes by the environment: it may be what makes git trust the
-    // repository. Everything else would only make it look elsewhere.
-    for name in variables().filter(|name| !name.starts_with("GIT_CONFIG_")) {
-        command = command.env_remove(name);
-    }
-    let output = command
-        .env("LC_ALL", "C")
-        .env("GIT_NO_REPLACE_OBJECTS", "1")
-        // `git status` must not rewrite the index: a build changes nothing but its own outputs.
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .quiet()
-        .ignore_status()
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) if folder.exists() => {
-            return Err(BuildError::new(format!("git cannot be run: {error}"))
-                .hint("install git (`apt-get install git`, `brew install git`)"));
-        }
-        Err(_) => return Err(BuildError::new(format!("`{folder}` does not exist"))),
-    };
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(BuildError::new(format!("git failed in `{folder}`: {}", words.trim())));
-    }
-    Ok(output.stdout)
-}
-
-fn git_missing(error: &std::io::Error) -> BuildError {
-    BuildError::new(format!("git cannot be run: {error}"))
-        .hint("install git (`apt-get install git`, `brew install git`)")
 }

@@ -11,11 +11,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
-use crate::error::{BuildError, Result, failed};
-use crate::stat::Stat;
+use crate::error::{failed, io_error};
 use crate::store::Store;
 use crate::tree::{Blob, Content, Entry, LARGE, Tree, check_member};
+use taskwright_base::Digest;
+use taskwright_base::stamp::Stamp;
+use taskwright_base::{Error, Result};
 
 /// How often a file that changes while it is read is read again.
 const READS: usize = 3;
@@ -32,9 +33,9 @@ pub struct Group {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Input {
     /// A file with its content.
-    File { path: Utf8PathBuf, stat: Stat, digest: Digest },
+    File { path: Utf8PathBuf, stat: Stamp, digest: Digest },
     /// A folder's list of names, or a link's target: a change of either moves its times.
-    Stamp { path: Utf8PathBuf, stat: Stat },
+    Stamp { path: Utf8PathBuf, stat: Stamp },
     /// Something that was looked for and not found.
     Absent { path: Utf8PathBuf },
 }
@@ -49,7 +50,7 @@ impl Group {
     pub fn is_unchanged_below(&self, root: &OwnedFd) -> bool {
         let look = |path: &Utf8Path| rustix::fs::statat(root, path.as_std_path(), AtFlags::SYMLINK_NOFOLLOW);
         let is_still =
-            |path: &Utf8Path, stat: &Stat| look(path).is_ok_and(|now| stat.is_still(&Stat::from(&now)));
+            |path: &Utf8Path, stat: &Stamp| look(path).is_ok_and(|now| stat.is_still(&Stamp::from(&now)));
         !self.volatile
             && self.inputs.iter().all(|input| match input {
                 Input::File { path, stat, .. } | Input::Stamp { path, stat } => is_still(path, stat),
@@ -63,14 +64,14 @@ pub fn open_folder(path: &Utf8Path) -> Result<OwnedFd> {
     // Not through a link: an output that became one is not what was written.
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::open(path.as_std_path(), flags, Mode::empty())
-        .map_err(|error| BuildError::io("opening", path, &error.into()))
+        .map_err(|error| io_error("opening", path, &error.into()))
 }
 
 /// The digests of files as they were last seen.
 #[derive(Default)]
 pub struct StatCache<'a> {
     /// By their paths as text, which is quicker to hash than a path's names one by one.
-    files: HashMap<&'a str, (Stat, Digest)>,
+    files: HashMap<&'a str, (Stamp, Digest)>,
 }
 
 impl<'a> StatCache<'a> {
@@ -132,7 +133,7 @@ impl<'a> Recorder<'a> {
         let real = full.canonicalize_utf8().map_err(|error| missing(path, &error))?;
         let root = self.root.canonicalize_utf8().map_err(failed("resolving", self.root))?;
         real.strip_prefix(root).map(Utf8Path::to_owned).map_err(|_| {
-            BuildError::new(format!("`{path}` is a symbolic link that leads out of the workspace"))
+            Error::new(format!("`{path}` is a symbolic link that leads out of the workspace"))
                 .hint("copy what it leads to into the workspace: a clone elsewhere would not have it")
         })
     }
@@ -162,7 +163,7 @@ impl<'a> Recorder<'a> {
                 self.group.inputs.push(Input::Absent { path: path.to_owned() });
                 Ok(None)
             }
-            Err(error) => Err(BuildError::io("looking at", path, &error)),
+            Err(error) => Err(io_error("looking at", path, &error)),
         }
     }
 
@@ -184,7 +185,7 @@ impl<'a> Recorder<'a> {
     pub fn known(&mut self, path: &Utf8Path) -> Result<Option<Blob>> {
         let Some((remembered, digest)) = self.cache.files.get(path.as_str()) else { return Ok(None) };
         let full = self.root.join(path);
-        let now = Stat::of(&fs::symlink_metadata(&full).map_err(failed("looking at", path))?);
+        let now = Stamp::of(&fs::symlink_metadata(&full).map_err(failed("looking at", path))?);
         if !remembered.is_still(&now) {
             return Ok(None);
         }
@@ -206,7 +207,7 @@ impl<'a> Recorder<'a> {
     pub fn text(&mut self, path: &Utf8Path) -> Result<String> {
         String::from_utf8(self.bytes(path)?).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            BuildError::new(format!("`{path}` is not UTF-8 at byte {at}")).hint("save it as UTF-8")
+            Error::new(format!("`{path}` is not UTF-8 at byte {at}")).hint("save it as UTF-8")
         })
     }
 
@@ -230,18 +231,18 @@ impl<'a> Recorder<'a> {
             let now = SystemTime::now();
             let before = file.metadata().map_err(failed("looking at", path))?;
             if !before.is_file() {
-                return Err(BuildError::new(format!("`{path}` is not a file")));
+                return Err(Error::new(format!("`{path}` is not a file")));
             }
             let result = read(&mut file)?;
             let after = file.metadata().map_err(failed("looking at", path))?;
-            let stat = Stat::of(&before);
-            if stat == Stat::of(&after) {
+            let stat = Stamp::of(&before);
+            if stat == Stamp::of(&after) {
                 let digest = blob(&result).digest;
                 self.group.inputs.push(Input::File { path: real, stat: stat.settled(now), digest });
                 return Ok(result);
             }
         }
-        Err(BuildError::new(format!("`{path}` changes while it is read"))
+        Err(Error::new(format!("`{path}` changes while it is read"))
             .hint("stop whatever writes to it, and build again"))
     }
 
@@ -251,7 +252,7 @@ impl<'a> Recorder<'a> {
         let metadata = fs::symlink_metadata(self.root.join(path)).map_err(failed("looking at", path))?;
         self.group
             .inputs
-            .push(Input::Stamp { path: path.to_owned(), stat: Stat::of(&metadata).settled(now) });
+            .push(Input::Stamp { path: path.to_owned(), stat: Stamp::of(&metadata).settled(now) });
         Ok(())
     }
 
@@ -262,24 +263,21 @@ impl<'a> Recorder<'a> {
         let now = SystemTime::now();
         let metadata = fs::metadata(&full).map_err(|error| missing(path, &error))?;
         if !metadata.is_dir() {
-            return Err(BuildError::new(format!("`{path}` is not a folder")));
+            return Err(Error::new(format!("`{path}` is not a folder")));
         }
         let mut names = Vec::new();
         for entry in fs::read_dir(&full).map_err(failed("reading", path))? {
             let entry = entry.map_err(failed("reading", path))?;
             let name = entry.file_name().into_string().map_err(|name| {
-                BuildError::new(format!(
-                    "`{path}` holds a name that is not UTF-8: {}",
-                    name.to_string_lossy()
-                ))
-                .hint("rename it")
+                Error::new(format!("`{path}` holds a name that is not UTF-8: {}", name.to_string_lossy()))
+                    .hint("rename it")
             })?;
             let metadata = entry.metadata().map_err(failed("looking at", path))?;
             names.push((name, kind_of(&metadata)));
         }
         self.group
             .inputs
-            .push(Input::Stamp { path: path.to_owned(), stat: Stat::of(&metadata).settled(now) });
+            .push(Input::Stamp { path: path.to_owned(), stat: Stamp::of(&metadata).settled(now) });
         names.sort();
         Ok(names)
     }
@@ -313,7 +311,7 @@ impl<'a> Recorder<'a> {
                     let target =
                         fs::read_link(self.root.join(&path)).map_err(failed("reading the link", &path))?;
                     let target = target.into_os_string().into_string().map_err(|_| {
-                        BuildError::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
+                        Error::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
                     })?;
                     tree.insert(member, Entry::Symlink { target });
                 }
@@ -365,18 +363,18 @@ fn kind_of(metadata: &fs::Metadata) -> Kind {
     }
 }
 
-fn not_buildable(path: &Utf8Path) -> BuildError {
-    BuildError::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
+fn not_buildable(path: &Utf8Path) -> Error {
+    Error::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
         .hint("remove it: devices, sockets and pipes cannot be built into a task")
 }
 
-fn absent(path: &Utf8Path) -> BuildError {
-    BuildError::new(format!("`{path}` does not exist")).hint("make it, or correct the path")
+fn absent(path: &Utf8Path) -> Error {
+    Error::new(format!("`{path}` does not exist")).hint("make it, or correct the path")
 }
 
-fn missing(path: &Utf8Path, error: &std::io::Error) -> BuildError {
+fn missing(path: &Utf8Path, error: &std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::NotFound => absent(path),
-        _ => BuildError::io("reading", path, error),
+        _ => io_error("reading", path, error),
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, Hasher};
+use taskwright_base::digest::{Digest, Hasher};
 
 /// Everything that a step's result depends on, as labels with values.
 ///

@@ -10,14 +10,13 @@
 //!
 //! let report = build(&Workspace::new("/my/specs"), &Options::default(), &Silent, &AtomicBool::new(false))?;
 //! assert!(report.is_success());
-//! # Ok::<(), taskwright_builder::BuildError>(())
+//! # Ok::<(), taskwright_base::Error>(())
 //! ```
 
 pub mod clean;
-pub mod digest;
 pub mod doctor;
 mod engine;
-pub mod error;
+mod error;
 pub mod gc;
 pub mod git;
 pub mod inputs;
@@ -29,7 +28,6 @@ pub mod publish;
 pub mod render;
 pub mod report;
 pub mod scaffold;
-pub mod stat;
 pub mod state;
 pub mod steps;
 pub mod store;
@@ -37,7 +35,6 @@ pub mod tree;
 pub mod workspace;
 
 pub use engine::{Intent, Options, build};
-pub use error::BuildError;
 pub use observe::{Boundary, Observer, Silent};
 pub use report::{Failure, Report, Status, TaskReport};
 pub use workspace::{Binary, Workspace};

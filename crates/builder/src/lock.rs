@@ -7,7 +7,9 @@ use std::fs;
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{BuildError, Result, failed};
+use crate::error::{advised, io_error};
+use taskwright_base::write::{Durable, atomic};
+use taskwright_base::{Error, Result};
 
 /// The version of the lock's format.
 const VERSION: u64 = 1;
@@ -62,7 +64,7 @@ impl Lock {
     /// Reads a lock; none if there is none.
     pub fn read(path: &Utf8Path) -> Result<Option<Self>> {
         let bad = |what: String| {
-            BuildError::new(format!("`{path}` is not a lock that this version reads: {what}")).hint(
+            Error::new(format!("`{path}` is not a lock that this version reads: {what}")).hint(
                 "delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`",
             )
         };
@@ -72,7 +74,7 @@ impl Lock {
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 return Err(bad("it is not text".to_owned()));
             }
-            Err(error) => return Err(BuildError::io("reading", path, &error)),
+            Err(error) => return Err(io_error("reading", path, &error)),
         };
         let document: Document = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
         if document.version != VERSION {
@@ -107,9 +109,7 @@ impl LockText {
         if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
             return Ok(false);
         }
-        let folder = path.parent().unwrap_or(path);
-        fs::create_dir_all(folder).map_err(failed("creating", folder))?;
-        crate::workspace::replace(path, text.as_bytes())?;
+        atomic(path, Durable::Yes, text.as_bytes()).map_err(advised)?;
         Ok(true)
     }
 }

@@ -6,10 +6,12 @@ use std::fs;
 
 use taskwright_harbor::names::check_dir_name;
 
-use crate::error::{Result, failed};
+use crate::error::{advised, failed};
 use crate::publish::is_ours;
 use crate::state::State;
-use crate::workspace::{Workspace, replace};
+use crate::workspace::Workspace;
+use taskwright_base::Result;
+use taskwright_base::write::{Durable, atomic};
 
 /// Outputs that no state remembers, or none yet.
 pub struct Pending<'a> {
@@ -48,7 +50,7 @@ impl<'a> Pending<'a> {
         let path = self.workspace.pending_file();
         if !self.noted.is_empty() {
             let text: String = self.noted.iter().flat_map(|name| [name, "\n"]).collect();
-            return replace(&path, text.as_bytes());
+            return atomic(&path, Durable::No, text.as_bytes()).map_err(advised);
         }
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -12,12 +12,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{AtFlags, CWD, RenameFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
-use crate::error::{BuildError, Result, failed};
-use crate::stat::Stat;
+use crate::error::{failed, io_error};
 use crate::steps::task_toml::MARK;
 use crate::store::{Placed, Store, create};
 use crate::tree::{Content, Entry, LARGE, Tree};
+use taskwright_base::Digest;
+use taskwright_base::stamp::Stamp;
+use taskwright_base::{Error, Result};
 
 /// Ends the name of an output that was moved aside where directories cannot be exchanged.
 const ASIDE: &str = ".old";
@@ -33,14 +34,14 @@ pub type OutputsView<'a> = OutputsOf<&'a str>;
 pub struct OutputsOf<Path> {
     /// The digest of the whole tree.
     pub tree: Option<Digest>,
-    folders: Vec<(Path, Stat)>,
+    folders: Vec<(Path, Stamp)>,
     files: Vec<Output<Path>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Output<Path> {
     path: Path,
-    stat: Stat,
+    stat: Stamp,
     digest: Digest,
     kind: Kind,
 }
@@ -61,7 +62,7 @@ impl<Path: AsRef<str>> OutputsOf<Path> {
         let Ok(root) = crate::inputs::open_folder(folder) else { return false };
         let stat = |path: &str| {
             let path = if path.is_empty() { "." } else { path };
-            rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Stat::from(&stat))
+            rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Stamp::from(&stat))
         };
         self.folders.iter().all(|(path, was)| stat(path.as_ref()).is_some_and(|now| was.is_still(&now)))
             && self.files.iter().all(|file| {
@@ -86,7 +87,7 @@ impl Outputs {
             let shown = if path.is_empty() { "the task's folder".to_owned() } else { format!("`{path}`") };
             match fs::symlink_metadata(below(folder, path)) {
                 Ok(metadata) if metadata.is_dir() => {
-                    if Stat::of(&metadata).mode() != was.mode() {
+                    if Stamp::of(&metadata).mode() != was.mode() {
                         damage.push(format!("{shown} had its permissions changed"));
                     }
                 }
@@ -104,7 +105,7 @@ impl Outputs {
             let full = folder.join(&file.path);
             match digest_of(&full, file.kind) {
                 Ok(digest) if digest == file.digest => {
-                    if fs::symlink_metadata(&full).is_ok_and(|now| Stat::of(&now).mode() != file.stat.mode())
+                    if fs::symlink_metadata(&full).is_ok_and(|now| Stamp::of(&now).mode() != file.stat.mode())
                     {
                         damage.push(format!("`{}` had its permissions changed", file.path));
                     }
@@ -129,7 +130,7 @@ impl Outputs {
         let now = |path: &str| {
             let full = below(folder, path);
             fs::symlink_metadata(&full)
-                .map(|metadata| Stat::of(&metadata))
+                .map(|metadata| Stamp::of(&metadata))
                 .map_err(failed("looking at", &full))
         };
         let folders =
@@ -231,7 +232,7 @@ impl<'a> Publisher<'a> {
         if !stands(&place) || is_ours(&place) || (is_empty && !place.is_symlink()) {
             return Ok(());
         }
-        Err(BuildError::new(format!("`{place}` is in the way: no build made what is there"))
+        Err(Error::new(format!("`{place}` is in the way: no build made what is there"))
             .hint("move it away, or build to another place with `--out DIR`"))
     }
 
@@ -262,7 +263,7 @@ impl<'a> Publisher<'a> {
         for path in folders {
             let full = folder.join(path);
             let metadata = fs::symlink_metadata(&full).map_err(failed("looking at", &full))?;
-            outputs.folders.push((path.to_owned(), Stat::of(&metadata)));
+            outputs.folders.push((path.to_owned(), Stamp::of(&metadata)));
         }
         Ok(())
     }
@@ -270,7 +271,9 @@ impl<'a> Publisher<'a> {
     fn write_entry(&self, path: &str, entry: &Entry, full: &Utf8Path) -> Result<Output<String>> {
         let output = |stat, kind| Output { path: path.to_owned(), stat, digest: entry.digest(), kind };
         let look = |full: &Utf8Path| {
-            fs::symlink_metadata(full).map(|metadata| Stat::of(&metadata)).map_err(failed("looking at", full))
+            fs::symlink_metadata(full)
+                .map(|metadata| Stamp::of(&metadata))
+                .map_err(failed("looking at", full))
         };
         match entry {
             Entry::Symlink { target } => {
@@ -297,7 +300,7 @@ impl<'a> Publisher<'a> {
                     file.set_permissions(Permissions::from_mode(mode)).map_err(failed("protecting", full))?;
                     metadata = file.metadata().map_err(failed("looking at", full))?;
                 }
-                Ok(output(Stat::of(&metadata), kind))
+                Ok(output(Stamp::of(&metadata), kind))
             }
         }
     }
@@ -317,13 +320,13 @@ impl<'a> Publisher<'a> {
                 rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP => {
                     self.replace_in_two_moves(name, &staged.folder, &place)?;
                 }
-                error => return Err(BuildError::io("renaming to", &place, &error.into())),
+                error => return Err(io_error("renaming to", &place, &error.into())),
             }
         }
         let mut outputs = staged.outputs;
         // Being renamed moved the top folder's change time.
         if let Some((_, stat)) = outputs.folders.first_mut() {
-            *stat = Stat::of(&fs::symlink_metadata(&place).map_err(failed("looking at", &place))?);
+            *stat = Stamp::of(&fs::symlink_metadata(&place).map_err(failed("looking at", &place))?);
         }
         Ok(outputs)
     }
@@ -335,7 +338,7 @@ impl<'a> Publisher<'a> {
         }
         fs::rename(staged, place).map_err(|error| {
             let _ = fs::rename(&aside, place);
-            BuildError::io("renaming to", place, &error)
+            io_error("renaming to", place, &error)
         })
     }
 
@@ -346,7 +349,7 @@ impl<'a> Publisher<'a> {
         let away = self.staging.join(format!("{name}.{number}"));
         match fs::rename(self.out.join(name), &away) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(BuildError::io("removing", self.out.join(name), &error))
+                Err(io_error("removing", self.out.join(name), &error))
             }
             _ => Ok(()),
         }
@@ -367,7 +370,7 @@ impl<'a> Publisher<'a> {
             }
             outputs.files.push(Output {
                 path: path.to_owned(),
-                stat: Stat::of(&metadata),
+                stat: Stamp::of(&metadata),
                 digest: entry.digest(),
                 kind,
             });
@@ -377,7 +380,7 @@ impl<'a> Publisher<'a> {
             if !metadata.is_dir() || metadata.mode() & 0o7777 != 0o755 {
                 return None;
             }
-            outputs.folders.push((path, Stat::of(&metadata)));
+            outputs.folders.push((path, Stamp::of(&metadata)));
         }
         outputs.damage(&folder).is_empty().then_some(outputs)
     }
@@ -440,9 +443,7 @@ fn set_folder_mode(path: &Utf8Path) -> Result<()> {
 /// Removes a folder with everything in it, if it is there.
 pub fn remove_tree(path: &Utf8Path) -> Result<()> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(BuildError::io("removing", path, &error))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error("removing", path, &error)),
         _ => Ok(()),
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use taskwright_language::{Diagnostic, Diagnostics};
 
-use crate::error::BuildError;
 use crate::key::Change;
+use taskwright_base::Error;
 
 /// What a build did.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Report {
     /// What is odd without being wrong.
     pub warnings: Vec<Diagnostic>,
     /// What failed besides tasks: a lock that could not be written, for example.
-    pub errors: Vec<BuildError>,
+    pub errors: Vec<Error>,
     /// How long it took.
     pub elapsed: Duration,
 }
@@ -56,7 +56,7 @@ pub enum Failure {
     /// Its spec is wrong: with places.
     Spec(Diagnostics),
     /// Something else.
-    Error(BuildError),
+    Error(Error),
 }
 
 impl TaskReport {
@@ -81,8 +81,7 @@ impl Report {
 
     /// Whether the build was asked to stop.
     pub fn is_interrupted(&self) -> bool {
-        self.errors.iter().any(BuildError::is_interrupt)
-            || self.tasks.iter().any(|task| task.status.is_stopped())
+        self.errors.iter().any(Error::is_interrupt) || self.tasks.iter().any(|task| task.status.is_stopped())
     }
 }
 

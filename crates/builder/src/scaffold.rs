@@ -15,9 +15,9 @@ use taskwright_language::model::Mode;
 
 pub use files::File;
 
-use crate::error::{BuildError, Result};
 use crate::git::{Repository, no_repository};
 use crate::workspace::Workspace;
+use taskwright_base::{Error, Result};
 
 /// A task's name, in the spellings that its files need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Name {
     /// Checks a name, and suggests one that will do.
     pub fn new(name: &str) -> Result<Self> {
         check_dir_name(name).map_err(|error| {
-            BuildError::new(error.to_string()).hint(format!("for example `{}`", suggestion(name))).usage()
+            Error::new(error.to_string()).hint(format!("for example `{}`", suggestion(name))).usage()
         })?;
         // The ends keep the package from being a keyword, a module of the standard library, or `harbor` itself.
         let mut project: String = words(name).join("-") + "-agent";
@@ -71,7 +71,7 @@ pub struct Scaffold {
     /// Its files, each from that folder, in order.
     pub files: Vec<String>,
     /// What keeps it from being built as it is: a workspace that is in no git repository.
-    pub obstacle: Option<BuildError>,
+    pub obstacle: Option<Error>,
 }
 
 /// Makes the folder of a new spec.
@@ -109,8 +109,8 @@ pub fn scaffold(workspace: &Workspace, name: &str, mode: Mode, stop: &AtomicBool
     Ok(Scaffold { folder, files, obstacle })
 }
 
-fn taken(folder: &Utf8Path) -> BuildError {
-    BuildError::new(format!("`{folder}` exists already"))
+fn taken(folder: &Utf8Path) -> Error {
+    Error::new(format!("`{folder}` exists already"))
         .hint("take another name, or remove it first: nothing in it was touched")
 }
 
@@ -125,11 +125,11 @@ fn make(specs: &Utf8Path, shown: &Utf8Path, name: &str, files: &[File], stop: &A
         .tempdir_in(specs)
         .map_err(failed("creating a folder in", shown))?;
     let staged = Utf8Path::from_path(staging.path())
-        .ok_or_else(|| BuildError::new(format!("`{specs}` has a name that is not UTF-8")))?
+        .ok_or_else(|| Error::new(format!("`{specs}` has a name that is not UTF-8")))?
         .join(name);
     for file in files {
         if stop.load(Ordering::Relaxed) {
-            return Err(BuildError::interrupted());
+            return Err(Error::interrupted());
         }
         write(&staged, file).map_err(failed("writing", &shown.join(name).join(&file.path)))?;
     }
@@ -167,10 +167,10 @@ fn move_to(staged: &Utf8Path, place: &Utf8Path) -> io::Result<bool> {
     }
 }
 
-/// As [`crate::error::failed`], with what to do about it here.
-fn failed<'a>(doing: &'a str, path: &'a Utf8Path) -> impl FnOnce(io::Error) -> BuildError + 'a {
+/// What could not be made, with what to do about it here.
+fn failed<'a>(doing: &'a str, path: &'a Utf8Path) -> impl FnOnce(io::Error) -> Error + 'a {
     move |error| {
-        let built = BuildError::io(doing, path, &error);
+        let built = Error::io(doing, path, &error);
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 built.hint("free some space and call it again: nothing was made")

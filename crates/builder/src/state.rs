@@ -14,12 +14,12 @@ use std::time::SystemTime;
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
-use crate::error::Result;
 use crate::inputs::Group;
 use crate::key::Key;
 use crate::publish::{Outputs, OutputsView};
-use crate::stat::Stat;
+use taskwright_base::Digest;
+use taskwright_base::Result;
+use taskwright_base::stamp::Stamp;
 
 /// Identifies the sources that decide what a task directory holds.
 pub const GENERATOR: &str = env!("TASKWRIGHT_GENERATOR");
@@ -36,7 +36,7 @@ pub struct State {
     /// What the binary was made from.
     pub binary: Option<NodeRecord>,
     /// The lock as it was written.
-    pub lock: Option<Stat>,
+    pub lock: Option<Stamp>,
     /// Whether other sources than these wrote it: then it explains a rebuild, but spares none.
     pub is_foreign: bool,
     /// The file that it was read from, as far as it can be written on.

@@ -10,10 +10,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, Hasher};
-use crate::error::{BuildError, Result, failed};
+use crate::error::{failed, io_error};
 use crate::key::Key;
 use crate::tree::{Blob, Content, LARGE};
+use taskwright_base::digest::{Digest, Hasher};
+use taskwright_base::{Error, Result};
 
 /// Every blob carries this modification time. Outputs can be hard links to blobs, and an edit in place moves the time:
 /// a blob with another one has been written to since and is not trusted.
@@ -119,10 +120,8 @@ impl Store {
         let (path, mut file) = self.incoming()?;
         let copied = Digest::copy(reader, &mut file);
         let (digest, size) = copied.map_err(|error| match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                BuildError::io("writing", &path, &error)
-            }
-            _ => BuildError::io("reading", from, &error),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => io_error("writing", &path, &error),
+            _ => io_error("reading", from, &error),
         })?;
         self.admit(&path, &file, Blob { digest, size })
     }
@@ -169,7 +168,7 @@ impl Store {
             return Ok(bytes);
         }
         let _ = fs::remove_file(&path);
-        Err(BuildError::new(format!("the store's `{path}` is damaged and was removed")).hint("build again"))
+        Err(Error::new(format!("the store's `{path}` is damaged and was removed")).hint("build again"))
     }
 
     /// Puts a blob at a path that does not exist yet: by sharing its blocks, else as a read-only hard link, else as a
@@ -238,7 +237,7 @@ impl Store {
     pub fn remember<T: Serialize>(&self, key: &Key, result: &T) -> Result<()> {
         let record = StepRecord { key: key.clone(), result };
         let bytes = serde_json::to_vec(&record)
-            .map_err(|error| BuildError::new(format!("remembering the result of a step: {error}")))?;
+            .map_err(|error| Error::new(format!("remembering the result of a step: {error}")))?;
         let (path, mut file) = self.incoming()?;
         file.write_all(&bytes).map_err(failed("writing", &path))?;
         let target = self.step_path(key);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use taskwright_harbor::digest::is_ignored_by_default;
 
-use crate::digest::{Digest, Hasher};
-use crate::error::{BuildError, Result};
+use taskwright_base::digest::{Digest, Hasher};
+use taskwright_base::{Error, Result};
 
 /// From this size on content is kept in the store and linked into outputs instead of copied.
 pub const LARGE: u64 = 64 * 1024;
@@ -184,11 +184,11 @@ impl Tree {
         for (path, entry) in &self.entries {
             let mut folders = path.match_indices('/').map(|(index, _)| &path[..index]);
             if let Some(folder) = folders.find(|folder| self.entries.contains_key(*folder)) {
-                return Err(BuildError::new(format!("{what} holds `{folder}` as a file and as a folder"))
+                return Err(Error::new(format!("{what} holds `{folder}` as a file and as a folder"))
                     .hint("rename one of them"));
             }
             if is_ignored_by_default(path) || path.rsplit('/').next() == Some(".harborignore") {
-                return Err(BuildError::new(format!(
+                return Err(Error::new(format!(
                     "{what} holds `{path}`, which Harbor uploads but leaves out of its content digest"
                 ))
                 .hint("remove it, or rename it"));
@@ -209,10 +209,8 @@ impl FromIterator<(String, Entry)> for Tree {
 
 fn check_link(what: &str, path: &str, target: &str) -> Result<()> {
     let leaves = || {
-        BuildError::new(format!(
-            "{what} holds the symbolic link `{path}` to `{target}`, which leaves the tree"
-        ))
-        .hint("let it point to a file of the same tree, by a relative path")
+        Error::new(format!("{what} holds the symbolic link `{path}` to `{target}`, which leaves the tree"))
+            .hint("let it point to a file of the same tree, by a relative path")
     };
     if target.is_empty() || target.starts_with('/') {
         return Err(leaves());
@@ -235,11 +233,11 @@ pub fn check_member(what: &str, path: &str) -> Result<()> {
         || path.contains('\0')
         || path.split('/').any(|part| part.is_empty() || part == "." || part == "..");
     if bad {
-        return Err(BuildError::new(format!("{what} holds a member named `{}`", path.escape_debug()))
+        return Err(Error::new(format!("{what} holds a member named `{}`", path.escape_debug()))
             .hint("members have relative paths without `.` and `..`"));
     }
     if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
-        return Err(BuildError::new(format!("{what} holds `{path}`, a part of a git repository"))
+        return Err(Error::new(format!("{what} holds `{path}`, a part of a git repository"))
             .hint("take only plain files into a task"));
     }
     Ok(())

@@ -1,15 +1,15 @@
 //! Where a workspace keeps its specs, its templates and what is built, and the lock that one build at a time holds.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::digest::Digest;
-use crate::error::{BuildError, Result, failed};
+use crate::error::{advised, failed};
 use crate::observe::Observer;
+use taskwright_base::Digest;
+use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::{Error, Result};
 
 /// A workspace: a folder with specs, and where things go.
 #[derive(Debug, Clone)]
@@ -108,8 +108,7 @@ impl Workspace {
     /// One of usage, with what to name instead.
     pub fn check_out(&self) -> Result<()> {
         let out = &self.out;
-        let wrong =
-            |what: String| Err(BuildError::new(what).hint("name another folder with `--out DIR`").usage());
+        let wrong = |what: String| Err(Error::new(what).hint("name another folder with `--out DIR`").usage());
         if fs::metadata(out).is_ok_and(|metadata| !metadata.is_dir()) {
             return wrong(format!("`{out}` is not a folder, so nothing can be built into it"));
         }
@@ -147,13 +146,10 @@ fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     }
 }
 
-/// How often a build that waits for another one looks whether it is done.
-const ASK_AGAIN: Duration = Duration::from_millis(20);
-
-/// Held by the one process that builds in a workspace. The kernel lets go of it when the process ends, however it ends.
+/// Held by the one process that builds in a workspace.
 #[derive(Debug)]
 pub struct WorkspaceLock {
-    _file: File,
+    _file: LockFile,
 }
 
 impl WorkspaceLock {
@@ -161,56 +157,11 @@ impl WorkspaceLock {
     pub fn acquire(workspace: &Workspace, observer: &dyn Observer, stop: &AtomicBool) -> Result<Self> {
         let folder = workspace.cache_dir();
         fs::create_dir_all(&folder).map_err(failed("creating", &folder))?;
-        let path = folder.join("lock");
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed("opening", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                observer.waiting(holder.trim());
-                // Asking again, and not waiting in the kernel, leaves time to hear a request to stop.
-                while let Err(error) = file.try_lock() {
-                    if let TryLockError::Error(error) = error {
-                        return Err(BuildError::io("locking", &path, &error));
-                    }
-                    if stop.load(Ordering::Relaxed) {
-                        return Err(BuildError::interrupted());
-                    }
-                    std::thread::sleep(ASK_AGAIN);
-                }
-            }
-            Err(TryLockError::Error(error)) => return Err(BuildError::io("locking", &path, &error)),
+        let waiting = |holder: &str| observer.waiting(holder);
+        let stop = || stop.load(Ordering::Relaxed);
+        match LockFile::acquire(folder.join("lock"), &Wait::until(&waiting, &stop)).map_err(advised)? {
+            Attempt::Held(file) => Ok(Self { _file: file }),
+            Attempt::Busy(_) | Attempt::Stopped => Err(Error::interrupted()),
         }
-        // Only words for whoever waits: a disk that is full must not keep a build from saying so properly.
-        let _ = file.set_len(0);
-        let _ = file.rewind();
-        let _ = write!(file, "process {}", std::process::id());
-        Ok(Self { _file: file })
     }
-}
-
-/// Writes a file whole or not at all: beside its place first, then by a rename.
-pub fn replace(path: &Utf8Path, bytes: &[u8]) -> Result<()> {
-    replace_with(path, |out| out.write_all(bytes))
-}
-
-/// The same for a file that is written piece by piece.
-pub fn replace_with(path: &Utf8Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let folder = path.parent().unwrap_or(Utf8Path::new("."));
-    fs::create_dir_all(folder).map_err(failed("creating", folder))?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed("creating a file in", folder))?;
-    let mut out = BufWriter::with_capacity(256 * 1024, &mut file);
-    write(&mut out).and_then(|()| out.flush()).map_err(failed("writing", path))?;
-    drop(out);
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(mode).map_err(failed("protecting", path))?;
-    file.persist(path).map_err(|error| BuildError::io("renaming to", path, &error.error))?;
-    Ok(())
 }

@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::Error;
 use taskwright_builder::scaffold::{Scaffold, scaffold};
-use taskwright_builder::{Binary, BuildError, Options, Silent, Workspace, build};
+use taskwright_builder::{Binary, Options, Silent, Workspace, build};
 use taskwright_language::model::Mode;
 
 /// A workspace without specs, in a folder that vanishes.
@@ -36,7 +37,7 @@ impl Room {
         room
     }
 
-    fn make(&self, name: &str, mode: Mode) -> Result<Scaffold, BuildError> {
+    fn make(&self, name: &str, mode: Mode) -> Result<Scaffold, Error> {
         scaffold(&self.workspace, name, mode, &AtomicBool::new(false))
     }
 

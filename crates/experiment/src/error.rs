@@ -3,7 +3,7 @@
 use std::io;
 
 use camino::Utf8Path;
-use taskwright_builder::BuildError;
+use taskwright_base::Error as BuildError;
 use taskwright_language::{Diagnostic, Diagnostics};
 
 /// What went wrong.

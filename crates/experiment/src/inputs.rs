@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
-use taskwright_builder::digest::{Digest, Hasher};
+use taskwright_base::digest::{Digest, Hasher};
 use walkdir::WalkDir;
 
 use crate::error::{ExperimentError, Result, failed};

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
+use taskwright_base::write::{Durable, atomic};
 use taskwright_builder::lock::LockEntry;
-use taskwright_builder::workspace::replace;
 use taskwright_harbor::job::JobFolder;
 
 use crate::error::{ExperimentError, Result, failed};
@@ -121,9 +121,9 @@ impl Job {
     pub fn create(&self, config: &str, record: &Record) -> Result<()> {
         let text = serde_json::to_string_pretty(record)
             .map_err(|error| ExperimentError::new(format!("writing the job's record: {error}")))?;
-        replace(&self.dir.join(RECORD), format!("{text}\n").as_bytes())?;
+        atomic(self.dir.join(RECORD), Durable::No, format!("{text}\n").as_bytes())?;
         // Last: with it the job exists.
-        replace(&self.config(), config.as_bytes())?;
+        atomic(self.config(), Durable::No, config.as_bytes())?;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! From a manifest to a job: its tasks, the copies it runs from, its configuration and its name.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::Digest;
 use taskwright_builder::Workspace;
-use taskwright_builder::digest::Digest;
 use taskwright_harbor::job_config::{JobConfig, TaskConfig};
 use taskwright_language::document::Document;
 use taskwright_language::model::SpecPath;

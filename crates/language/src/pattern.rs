@@ -1,4 +1,7 @@
-//! Patterns of files, one dialect wherever a spec names files by one: `*`, `?`, `**`, `[a-z]`, `[!a]`, `{a,b}` and `\`.
+//! Patterns of files, the one dialect of the project: `*`, `?`, `**`, `[a-z]`, `[!a]`, `{a,b}` and `\`.
+//!
+//! Read and matched here, and not by `globset`, because the static binary of the images needs them: a fresh clone would
+//! compile a regular-expression engine for it before its first task stands. Tests compare the two.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -92,41 +95,72 @@ impl Pattern {
     }
 }
 
-/// The places in a path to which parts lead from any of some places. Sets of places, and not one try after the other, keep
-/// the time in bounds whatever the pattern is.
+/// A pattern that matches exactly this path, whatever characters it holds.
+pub fn literal(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    for character in path.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
+/// The positions in a path to which parts lead from any of some positions: sorted, each once.
+///
+/// All positions take each part together, so that every part of a pattern is visited once, however deep it stands in
+/// alternatives, and its time is proportional to the path's length. A search that went on from one position at a time would
+/// take time exponential in the depth, on paths that an optimizer chooses.
 fn follow(parts: &[Part], from: Vec<usize>, path: &str) -> Vec<usize> {
-    parts.iter().fold(from, |from, part| {
-        let mut places: Vec<usize> = from.iter().flat_map(|&at| part.step(at, path)).collect();
-        places.sort_unstable();
-        places.dedup();
-        places
-    })
+    parts.iter().fold(from, |from, part| part.step(&from, path))
+}
+
+/// Sorted, each once. The sort merges what is sorted in pieces.
+fn union(positions: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut positions: Vec<usize> = positions.into_iter().collect();
+    positions.sort();
+    positions.dedup();
+    positions
 }
 
 impl Part {
-    /// The places to which this part leads from one place.
-    fn step(&self, at: usize, path: &str) -> Vec<usize> {
-        let rest = &path[at..];
+    /// The positions to which this part leads from any of these.
+    fn step(&self, from: &[usize], path: &str) -> Vec<usize> {
         let one = |is_meant: &dyn Fn(char) -> bool| {
-            rest.chars().next().filter(|next| is_meant(*next)).map(|next| at + next.len_utf8())
+            let next = |&at: &usize| {
+                path[at..].chars().next().filter(|next| is_meant(*next)).map(|next| at + next.len_utf8())
+            };
+            from.iter().filter_map(next).collect()
         };
         match self {
-            Self::Character(wanted) => one(&|next| next == *wanted).into_iter().collect(),
-            Self::Any => one(&|next| next != '/').into_iter().collect(),
+            Self::Character(wanted) => one(&|next| next == *wanted),
+            Self::Any => one(&|next| next != '/'),
             Self::Class { negated, ranges } => {
                 let is_listed = |next| ranges.iter().any(|(from, to)| (*from..=*to).contains(&next));
-                one(&|next| next != '/' && is_listed(next) != *negated).into_iter().collect()
+                one(&|next| next != '/' && is_listed(next) != *negated)
             }
             Self::Within => {
-                let end = rest.find('/').unwrap_or(rest.len());
-                rest[..end].char_indices().map(|(index, _)| at + index).chain([at + end]).collect()
+                let mut reached: Vec<usize> = Vec::new();
+                for &at in from {
+                    // From the position before all was reached up to the name's end, this one included.
+                    if reached.last().is_none_or(|last| *last < at) {
+                        let rest = &path[at..];
+                        let end = rest.find('/').unwrap_or(rest.len());
+                        reached.extend(rest[..end].char_indices().map(|(index, _)| at + index));
+                        reached.push(at + end);
+                    }
+                }
+                reached
             }
             Self::Folders => {
-                [at].into_iter().chain(rest.match_indices('/').map(|(index, _)| at + index + 1)).collect()
+                let Some(&first) = from.first() else { return Vec::new() };
+                let behind = path[first..].match_indices('/').map(|(index, _)| first + index + 1);
+                union(from.iter().copied().chain(behind))
             }
-            Self::Rest => vec![path.len()],
+            Self::Rest => from.first().map(|_| path.len()).into_iter().collect(),
             Self::OneOf(branches) => {
-                branches.iter().flat_map(|branch| follow(branch, vec![at], path)).collect()
+                union(branches.iter().flat_map(|branch| follow(branch, from.to_vec(), path)))
             }
         }
     }
@@ -284,12 +318,29 @@ mod tests {
     #[test]
     fn no_pattern_takes_long() {
         assert!(!matches(&"{*,**}*a".repeat(200), &"a/".repeat(200)));
+        // A search that starts anew at each position would take a length of a thousand to the power of the depth.
+        let nested = (0..DEEPEST).fold("b".to_owned(), |inner, _| format!("{{*{inner}}}"));
+        assert!(!matches(&nested, &"a".repeat(1000)));
+        assert!(matches(&nested, &("a".repeat(1000) + "b")));
     }
 
     /// The way a well-known library reads the same signs.
     fn theirs(pattern: &str) -> Option<globset::GlobMatcher> {
         let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build().ok()?;
         Some(glob.compile_matcher())
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_is_exactly_its_path(path in any::<String>(), signs in "[]\\[*?{},!^\\\\/a-]{0,12}", other in any::<String>()) {
+            for path in [path, signs] {
+                let pattern = Pattern::new(&literal(&path)).unwrap();
+                prop_assert!(pattern.matches(&path), "{}", path);
+                for different in [format!("{path}a"), format!("a{path}"), path.replace(['*', '?', '!', '[', ']'], "a"), other.clone()] {
+                    prop_assert_eq!(pattern.matches(&different), path == different, "{} and {}", path, different);
+                }
+            }
+        }
     }
 
     proptest! {

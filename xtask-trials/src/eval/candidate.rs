@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_builder::{BuildError, Workspace};
+use taskwright_base::Error as BuildError;
+use taskwright_builder::Workspace;
 use taskwright_language::model::Spec;
 use xtask::workspace::from_here;
 

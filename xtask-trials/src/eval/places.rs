@@ -12,8 +12,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use taskwright_builder::digest::Digest;
-use taskwright_builder::{BuildError, Workspace};
+use taskwright_base::Digest;
+use taskwright_base::Error as BuildError;
+use taskwright_builder::Workspace;
 use taskwright_eval::Candidate;
 
 /// The places of one task's evaluations.

@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
 use camino::Utf8PathBuf;
-use taskwright_builder::digest::Digest;
-use taskwright_builder::{BuildError, Intent, Options, Workspace};
+use taskwright_base::Digest;
+use taskwright_base::Error as BuildError;
+use taskwright_builder::{Intent, Options, Workspace};
 use taskwright_language::serve::ServeConfig;
 use xtask::exit::Status;
 

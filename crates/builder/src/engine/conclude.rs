@@ -8,17 +8,17 @@ use std::time::SystemTime;
 
 use super::plan::SpecPlan;
 use super::{Build, Intent, set_digest};
-use crate::digest::Digest;
-use crate::error::{BuildError, Result};
 use crate::gc;
 use crate::lock::{Lock, LockText};
 use crate::observe::Boundary;
 use crate::publish::Publisher;
 use crate::report::{Report, Status, TaskReport};
-use crate::stat::Stat;
 use crate::state::{NodeRecord, State};
 use crate::steps::Shared;
 use crate::store::Store;
+use taskwright_base::Digest;
+use taskwright_base::stamp::Stamp;
+use taskwright_base::{Error, Result};
 
 impl Build<'_> {
     /// The lock as it stood before the build.
@@ -58,8 +58,8 @@ impl Build<'_> {
         matches!((state.lock, self.lock_stat()), (Some(then), Some(now)) if then.is_still(&now))
     }
 
-    fn lock_stat(&self) -> Option<Stat> {
-        fs::symlink_metadata(self.workspace.lock_file()).ok().map(|metadata| Stat::of(&metadata))
+    fn lock_stat(&self) -> Option<Stamp> {
+        fs::symlink_metadata(self.workspace.lock_file()).ok().map(|metadata| Stamp::of(&metadata))
     }
 
     /// Takes over what is still true, so that only what changed has to be said again.
@@ -186,7 +186,7 @@ pub(super) fn abandoned(state: &State, plans: &[SpecPlan], forgotten: &BTreeSet<
 }
 
 /// What the lock says of tasks that no spec describes; nothing as long as a spec cannot be read.
-pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<BuildError> {
+pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<Error> {
     if plans.iter().any(|plan| plan.record.is_none()) {
         return None;
     }
@@ -195,7 +195,7 @@ pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<BuildE
     let strangers: Vec<_> =
         lock.tasks.keys().filter(|name| !described.contains(name)).map(|name| format!("`{name}`")).collect();
     (!strangers.is_empty()).then(|| {
-        BuildError::new(format!("the lock describes {}, which no spec does", strangers.join(", ")))
+        Error::new(format!("the lock describes {}, which no spec does", strangers.join(", ")))
             .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`")
     })
 }

@@ -15,8 +15,6 @@ use taskwright_language::model::{Baseline, Spec};
 use self::conclude::{abandoned, refuse_strangers};
 use self::plan::{SpecPlan, refuse_twins};
 use self::task::{Done, Open};
-use crate::digest::Digest;
-use crate::error::{BuildError, Result};
 use crate::inputs::{Group, StatCache};
 use crate::lock::Lock;
 use crate::observe::{Boundary, Observer};
@@ -27,6 +25,8 @@ use crate::state::{State, TaskRecord};
 use crate::steps::{Context, Shared, baseline, dataset};
 use crate::store::Store;
 use crate::workspace::{Workspace, WorkspaceLock};
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// What a build is asked to do.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,7 @@ pub fn build(
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.jobs.unwrap_or(0))
         .build()
-        .map_err(|error| BuildError::new(format!("starting threads: {error}")))?;
+        .map_err(|error| Error::new(format!("starting threads: {error}")))?;
     let mut report = pool.install(|| Build { workspace, options, observer, stop }.run())?;
     report.elapsed = started.elapsed();
     Ok(report)

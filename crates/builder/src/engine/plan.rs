@@ -10,13 +10,15 @@ use taskwright_language::{Diagnostic, LoadedSpec};
 
 use super::Build;
 use super::task::Open;
-use crate::digest::Digest;
-use crate::error::{BuildError, Result, failed};
+use crate::error::{failed, io_error};
 use crate::inputs::{Group, Recorder, StatCache};
 use crate::lock::Lock;
 use crate::report::Failure;
 use crate::state::{SpecRecord, State, TaskRecord};
 use crate::store::Store;
+use taskwright_base::Digest;
+use taskwright_base::text::nearest;
+use taskwright_base::{Error, Result};
 
 /// What is known of one spec before its tasks are looked at.
 pub(super) struct SpecPlan {
@@ -53,7 +55,7 @@ impl Build<'_> {
         let folder = &self.workspace.specs;
         let full = self.workspace.root.join(folder);
         let entries = fs::read_dir(&full).map_err(|error| {
-            let wrong = BuildError::io("reading", folder, &error);
+            let wrong = io_error("reading", folder, &error);
             if error.kind() == std::io::ErrorKind::NotFound {
                 return wrong.hint("`cargo xtask new NAME --mode a` makes a first spec");
             }
@@ -213,7 +215,7 @@ impl Build<'_> {
                 } else {
                     nearest_hint(name, &known, "there is no task at all: `cargo xtask new` makes one")
                 };
-                return Err(BuildError::new(format!("there is no task `{name}`")).hint(hint).usage());
+                return Err(Error::new(format!("there is no task `{name}`")).hint(hint).usage());
             }
         }
         Ok(())
@@ -230,18 +232,16 @@ impl Build<'_> {
         let known: BTreeSet<&str> = known.into_iter().flatten().map(String::as_str).collect();
         match self.options.set.keys().find(|name| !known.contains(name.as_str())) {
             None => Ok(()),
-            Some(name) => {
-                Err(BuildError::new(format!("`--set {name}=...`: no spec has a parameter `{name}`"))
-                    .hint(nearest_hint(name, &known, "the specs that are built declare no parameter"))
-                    .usage())
-            }
+            Some(name) => Err(Error::new(format!("`--set {name}=...`: no spec has a parameter `{name}`"))
+                .hint(nearest_hint(name, &known, "the specs that are built declare no parameter"))
+                .usage()),
         }
     }
 }
 
 /// What a name may have been meant to be.
 fn nearest_hint(name: &str, known: &BTreeSet<&str>, none: &str) -> String {
-    match crate::error::nearest(name, known.iter().copied()) {
+    match nearest(name, known.iter().copied()) {
         Some(other) => format!("did you mean `{other}`?"),
         None if known.is_empty() => none.to_owned(),
         None => format!("there are: {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
@@ -263,7 +263,7 @@ pub(super) fn refuse_twins(plans: &mut [SpecPlan]) {
             continue;
         };
         let specs: Vec<_> = specs.iter().map(|path| format!("`{path}`")).collect();
-        let error = BuildError::new(format!("{} describe a task named `{name}`", specs.join(" and ")))
+        let error = Error::new(format!("{} describe a task named `{name}`", specs.join(" and ")))
             .hint("give each a name of its own");
         plan.failure = Some(Failure::Error(error));
         plan.open.clear();

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use taskwright_language::{Diagnostics, LoadedSpec};
 
 use super::{Build, Intent};
-use crate::digest::Digest;
-use crate::error::{BuildError, Result};
 use crate::inputs::Group;
 use crate::key::Key;
 use crate::lock::{Lock, LockEntry};
@@ -15,6 +13,8 @@ use crate::publish::Publisher;
 use crate::report::{Failure, Status, TaskReport};
 use crate::state::{Built, Section};
 use crate::steps::{Context, assemble, listing};
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// A task that has to be looked into.
 pub(super) struct Open<'a> {
@@ -129,7 +129,7 @@ impl Build<'_> {
 }
 
 /// An error about a field of the spec, shown at its place.
-fn located(loaded: &LoadedSpec, error: BuildError) -> Failure {
+fn located(loaded: &LoadedSpec, error: Error) -> Failure {
     let field = error.field();
     if field.is_empty() || error.is_interrupt() {
         return Failure::Error(error);
@@ -141,14 +141,14 @@ fn located(loaded: &LoadedSpec, error: BuildError) -> Failure {
 
 fn refuse_unlocked(name: &str, locked: Option<&LockEntry>, built: &LockEntry) -> Result<()> {
     let Some(locked) = locked else {
-        return Err(BuildError::new(format!("the lock says nothing of `{name}`"))
+        return Err(Error::new(format!("the lock says nothing of `{name}`"))
             .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`"));
     };
     let differences = locked.differences(built);
     if differences.is_empty() {
         return Ok(());
     }
-    Err(BuildError::new(format!(
+    Err(Error::new(format!(
         "the lock does not describe what `{name}` builds now:\n  {}",
         differences.join("\n  ")
     ))

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use taskwright_base::git::identity;
 use taskwright_language::model::{Access, Direction, HarborRun, Mode, Policy, Spec, TaskSource, Verifier};
 
-use crate::steps::git_identity::{COMMIT_EMAIL, COMMIT_MESSAGE, COMMIT_NAME, COMMIT_TIME};
 use crate::steps::serve;
 
 /// A template that needs to be told nothing.
@@ -137,10 +137,10 @@ pub fn main_context<'a>(spec: &'a Spec, commit: &'a str) -> MainContext<'a> {
         snapshot: snapshot(spec),
         packages: &spec.packages.main,
         has_samples: exposed(spec).next().is_some(),
-        author_name: COMMIT_NAME,
-        author_email: COMMIT_EMAIL,
-        date: format!("{COMMIT_TIME} +0000"),
-        message: COMMIT_MESSAGE,
+        author_name: identity::NAME,
+        author_email: identity::EMAIL,
+        date: format!("{} +0000", identity::TIME),
+        message: identity::MESSAGE,
         commit,
     }
 }

@@ -14,10 +14,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use handlebars::{Handlebars, RenderError, RenderErrorReason};
 use serde::Serialize;
 
-use crate::digest::Digest;
-use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Kind, Recorder};
 use crate::tree::Content;
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// The files that templates make, with the standard template of each.
 pub const TEMPLATES: [(&str, &str); 8] = [
@@ -81,7 +81,7 @@ impl Templates {
                 let reason = error.reason().to_string();
                 // The parser lists everything that could have come: the list helps nobody.
                 let reason = reason.split(": expected").next().unwrap_or(&reason);
-                BuildError::new(format!("{from}{place}: the template is not valid: {reason}"))
+                Error::new(format!("{from}{place}: the template is not valid: {reason}"))
                     .hint("every `{{#if}}` and its like needs its end, and every `{{` a `}}`")
             })?;
             files.insert(name.to_owned(), (from, own.contains_key(name)));
@@ -108,7 +108,7 @@ impl Templates {
     }
 
     /// A mistake in a template, with its place there, and at the field of the spec if the template is the spec's own.
-    fn located(&self, name: &str, error: &RenderError) -> BuildError {
+    fn located(&self, name: &str, error: &RenderError) -> Error {
         let template = error.template_name.as_deref().unwrap_or(name);
         let (file, own) = self.files.get(template).cloned().unwrap_or_else(|| (template.into(), false));
         let place = match (error.line_no, error.column_no) {
@@ -119,15 +119,15 @@ impl Templates {
             RenderErrorReason::MissingVariable(Some(name)) => format!("there is no variable `{name}`"),
             reason => reason.to_string(),
         };
-        let error = BuildError::new(format!("{file}{place}: {reason}"))
+        let error = Error::new(format!("{file}{place}: {reason}"))
             .hint("docs/templates.md lists what each template is told; correct the name in the template");
         if own { error.at(&["templates", template]) } else { error }
     }
 
     /// Renders a file that many tasks may have in common.
     pub fn render_shared(&self, name: &str, context: &impl Serialize) -> Result<Content> {
-        let said = serde_json::to_vec(context)
-            .map_err(|error| BuildError::new(format!("rendering {name}: {error}")))?;
+        let said =
+            serde_json::to_vec(context).map_err(|error| Error::new(format!("rendering {name}: {error}")))?;
         let key = (name.to_owned(), said);
         if let Some(content) = self.rendered.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(content.clone());

@@ -16,12 +16,14 @@ use serde::{Deserialize, Serialize};
 use super::{
     Filed, GENERATOR, NodeRecord, Section, SpecRecord, State, TASK_SECTIONS, TaskRecord, decode, encode,
 };
-use crate::digest::Digest;
-use crate::error::{Result, failed};
+use crate::error::advised;
+use crate::error::failed;
 use crate::inputs::Group;
 use crate::key::Key;
-use crate::stat::Stat;
-use crate::workspace::replace_with;
+use taskwright_base::Digest;
+use taskwright_base::Result;
+use taskwright_base::stamp::Stamp;
+use taskwright_base::write::{Durable, atomic_with};
 
 /// The first bytes of a state file; the number is raised when the format changes.
 const MAGIC: &[u8] = b"taskwright state 2\n";
@@ -38,7 +40,7 @@ struct Head {
     tasks: Vec<(String, Option<Task>)>,
     baselines: Vec<(String, Option<Node>)>,
     binary: Option<Node>,
-    lock: Option<Stat>,
+    lock: Option<Stamp>,
 }
 
 /// A spec's record, its group by number.
@@ -156,10 +158,11 @@ pub(super) fn write(path: &Utf8Path, old: &State, new: &State) -> Result<()> {
     }
     let chapter = Chapter::between(&State::default(), &[], new);
     // Piece by piece: copying megabytes together first would take as long as writing them.
-    replace_with(path, |out| {
+    atomic_with(path, Durable::No, |out| {
         out.write_all(MAGIC)?;
         chapter.write(out)
     })
+    .map_err(advised)
 }
 
 /// A chapter to be written.

@@ -11,8 +11,6 @@ use taskwright_language::model::{Spec, TaskSource, Verifier};
 use super::splits::{Resolved, Source};
 use super::task_toml::task_toml;
 use super::{Context, baseline, binary, dataset, inner_tasks, listing, scorer_words, secrets, serve, splits};
-use crate::digest::Digest;
-use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Recorder};
 use crate::key::Key;
 use crate::lock::LockEntry;
@@ -23,6 +21,8 @@ use crate::render::contexts::{
 };
 use crate::state::GENERATOR;
 use crate::tree::{Content, Entry, Tree};
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// Everything that a task is made from, read and checked, before any of it is rendered.
 pub struct Ingredients {
@@ -56,7 +56,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
     let instruction = spec.instruction.file.as_path();
     let instruction = recorder.text(instruction).map_err(|error| error.at(&["instruction", "file"]))?;
     if instruction.trim().is_empty() {
-        return Err(BuildError::new(format!("`{}` says nothing", spec.instruction.file.as_path()))
+        return Err(Error::new(format!("`{}` says nothing", spec.instruction.file.as_path()))
             .hint("state the problem: an optimizer reads this first")
             .at(&["instruction", "file"]));
     }
@@ -133,7 +133,7 @@ fn folder(
     let tree = recorder.tree(path, context.store).map_err(|error| error.at(field))?;
     tree.check(&format!("{what} `{path}`")).map_err(|error| error.at(field))?;
     if tree.is_empty() {
-        return Err(BuildError::new(format!("{what} `{path}` holds no file")).at(field));
+        return Err(Error::new(format!("{what} `{path}` holds no file")).at(field));
     }
     Ok(tree)
 }
@@ -194,7 +194,7 @@ impl Ingredients {
             };
             Some((path, digest.bytes()))
         }))
-        .map_err(|error| BuildError::new(error.to_string()))?;
+        .map_err(|error| Error::new(error.to_string()))?;
         let lock = LockEntry {
             version: spec.version.clone(),
             spec: spec_digest.to_string(),
@@ -251,7 +251,7 @@ impl Ingredients {
         let inner = self.inner.as_ref().map(|inner| inner.tasks.clone()).unwrap_or_default();
         let config = serve::config(spec, &self.baseline, &self.resolved, rows, inner);
         let mut text = serde_json::to_string_pretty(&config)
-            .map_err(|error| BuildError::new(format!("writing serve.json: {error}")))?;
+            .map_err(|error| Error::new(format!("writing serve.json: {error}")))?;
         text.push('\n');
         tree.insert("environment/sidecar/serve.json", Entry::text(text));
         Ok(())

@@ -11,14 +11,15 @@ use taskwright_language::model::{Baseline, BaselineSource};
 
 use super::repositories::{self, Place};
 use super::{Context, git_identity, listing};
-use crate::digest::Digest;
-use crate::error::{BuildError, Result, failed};
+use crate::error::failed;
 use crate::git::Repository;
 use crate::inputs::{Group, Kind, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::store::Store;
 use crate::tree::{Blob, Entry, LARGE, Tree, check_member};
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// What the first bytes of a file say that git-lfs keeps elsewhere.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -97,7 +98,7 @@ fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
     tree.check(&format!("the baseline `{}`", baseline.path.as_path()))
         .map_err(|error| error.at(&["baseline", "path"]))?;
     if tree.is_empty() {
-        return Err(BuildError::new(format!("the baseline `{}` holds no file", baseline.path.as_path()))
+        return Err(Error::new(format!("the baseline `{}` holds no file", baseline.path.as_path()))
             .hint("commit at least one file that the optimizer can improve")
             .at(&["baseline", "path"]));
     }
@@ -110,7 +111,7 @@ fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
 }
 
 fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_>) -> Result<(Tree, Key)> {
-    let at_path = |error: BuildError| error.at(&["baseline", "path"]);
+    let at_path = |error: Error| error.at(&["baseline", "path"]);
     let place = locate(context, baseline, recorder)?;
     // What is looked at now can only be older than git's answer: a change in between is seen the next time.
     watch(context, &place, baseline, recorder)?;
@@ -120,14 +121,14 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     let rev = baseline.rev.as_str();
     let commit = place.commit(rev).map_err(|error| error.at(&["baseline", "rev"]))?.ok_or_else(|| {
         let shown = baseline.git.as_ref().unwrap_or(&baseline.path).as_path();
-        BuildError::new(format!("git knows no revision `{rev}` in the repository of `{shown}`"))
+        Error::new(format!("git knows no revision `{rev}` in the repository of `{shown}`"))
             .hint("commit first, fetch it, or correct `baseline.rev`")
             .at(&["baseline", "rev"])
     })?;
     let tree_id = match place.object(context, rev, &commit).map_err(at_path)? {
         Some((kind, id)) if kind == "tree" => id,
         Some(_) => {
-            return Err(at_path(BuildError::new(format!(
+            return Err(at_path(Error::new(format!(
                 "`{}` is not a folder in revision `{rev}`",
                 place.inside
             ))));
@@ -135,7 +136,7 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
         None => {
             let short = &commit[..commit.len().min(12)];
             return Err(at_path(
-                BuildError::new(format!("revision `{rev}` ({short}) has no folder `{}`", place.inside))
+                Error::new(format!("revision `{rev}` ({short}) has no folder `{}`", place.inside))
                     .hint("commit the folder, or correct `baseline.path`"),
             ));
         }
@@ -149,7 +150,7 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     let manifest = archive(context, place.repository()?, &tree_id).map_err(at_path)?;
     context.store.remember(&key, &manifest)?;
     let tree = load(context, &key).ok_or_else(|| {
-        BuildError::new("the store lost a baseline that was just put into it")
+        Error::new("the store lost a baseline that was just put into it")
             .hint("check the disk, and build again")
     })?;
     Ok((tree, key))
@@ -160,7 +161,7 @@ fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     let path = baseline.path.as_path();
     if let Some(git) = &baseline.git {
         if !context.root().join(git.as_path()).is_dir() {
-            return Err(BuildError::new(format!("`{}` does not exist", git.as_path()))
+            return Err(Error::new(format!("`{}` does not exist", git.as_path()))
                 .hint("`baseline.git` is the folder of a git repository on this machine: clone it first")
                 .at(&["baseline", "git"]));
         }
@@ -168,8 +169,8 @@ fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     }
     match recorder.kind(path)? {
         Some(Kind::Folder) => repositories::place(context, baseline),
-        Some(_) => Err(BuildError::new(format!("`{path}` is not a folder")).at(&["baseline", "path"])),
-        None => Err(BuildError::new(format!("`{path}` does not exist"))
+        Some(_) => Err(Error::new(format!("`{path}` is not a folder")).at(&["baseline", "path"])),
+        None => Err(Error::new(format!("`{path}` does not exist"))
             .hint("create the folder, add the files that the optimizer starts from, and commit them")
             .at(&["baseline", "path"])),
     }
@@ -183,7 +184,7 @@ fn refuse_changes(context: &Context<'_>, place: &Place, baseline: &Baseline) -> 
     let shown: Vec<_> = changes.iter().take(10).map(|line| format!("  {}", on_one_line(line))).collect();
     let more =
         if changes.len() > 10 { format!("\n  and {} more", changes.len() - 10) } else { String::new() };
-    Err(BuildError::new(format!(
+    Err(Error::new(format!(
         "the baseline `{}` has uncommitted changes that would not be built:\n{}{more}",
         baseline.path.as_path(),
         shown.join("\n")
@@ -271,7 +272,7 @@ fn archive(context: &Context<'_>, repository: &Repository, tree_id: &str) -> Res
     if let Some((path, _)) =
         repository.objects(tree_id, &empty)?.into_iter().find(|(_, (kind, _))| kind == "commit")
     {
-        return Err(BuildError::new(format!(
+        return Err(Error::new(format!(
             "the baseline holds the submodule `{path}`, whose files git does not archive"
         ))
         .hint("copy its files in with an overlay, or commit them instead of the submodule"));
@@ -282,7 +283,7 @@ fn archive(context: &Context<'_>, repository: &Repository, tree_id: &str) -> Res
 /// Reads an archive into the store; what comes with the manifest are the folders, to tell submodules by.
 fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>)> {
     let what = "the archive of the baseline";
-    let broken = |error: std::io::Error| BuildError::new(format!("{what} cannot be read: {error}"));
+    let broken = |error: std::io::Error| Error::new(format!("{what} cannot be read: {error}"));
     let mut files = Vec::new();
     let mut folders = Vec::new();
     let mut archive = tar::Archive::new(reader);
@@ -290,8 +291,7 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>
         let mut member = member.map_err(broken)?;
         let path = String::from_utf8(member.path_bytes().into_owned()).map_err(|error| {
             let name = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            BuildError::new(format!("the baseline holds a name that is not UTF-8: `{name}`"))
-                .hint("rename it")
+            Error::new(format!("the baseline holds a name that is not UTF-8: `{name}`")).hint("rename it")
         })?;
         let kind = member.header().entry_type();
         if kind.is_dir() {
@@ -305,7 +305,7 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>
         let kind = if kind.is_symlink() {
             let target = member.link_name_bytes().unwrap_or_default().into_owned();
             let target = String::from_utf8(target).map_err(|_| {
-                BuildError::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
+                Error::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
             })?;
             MemberKind::Symlink { target }
         } else if kind.is_file() {
@@ -315,7 +315,7 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>
                 let mut bytes = Vec::new();
                 member.read_to_end(&mut bytes).map_err(broken)?;
                 if bytes.starts_with(LFS_POINTER) {
-                    return Err(BuildError::new(format!(
+                    return Err(Error::new(format!(
                         "the baseline's `{path}` is a git-lfs pointer, not the file"
                     ))
                     .hint("run `git lfs pull` and commit the file itself, or bring it in with an overlay"));
@@ -325,11 +325,11 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>
                 store.add_stream(Utf8Path::new(&path), &mut member)?
             };
             if blob.size != size {
-                return Err(BuildError::new(format!("{what} ends in the middle of `{path}`")));
+                return Err(Error::new(format!("{what} ends in the middle of `{path}`")));
             }
             MemberKind::File { blob, executable }
         } else {
-            return Err(BuildError::new(format!(
+            return Err(Error::new(format!(
                 "the baseline holds `{path}`, which is neither a file nor a link"
             )));
         };
@@ -385,15 +385,13 @@ fn work_tree(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder
             // Deleted on disk and still in the index: as on disk is what the spec asks for.
             None => {}
             Some(Kind::Folder) => {
-                return Err(BuildError::new(format!("the baseline holds the submodule `{member}`"))
+                return Err(Error::new(format!("the baseline holds the submodule `{member}`"))
                     .hint("copy its files in with an overlay, or commit them instead of the submodule")
                     .at(&["baseline", "path"]));
             }
             Some(Kind::Other) => {
-                return Err(BuildError::new(format!(
-                    "`{path}` is neither a file, a folder nor a symbolic link"
-                ))
-                .at(&["baseline", "path"]));
+                return Err(Error::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
+                    .at(&["baseline", "path"]));
             }
             Some(Kind::Symlink) => {
                 let target =

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::Context;
-use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Kind, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::tree::{Blob, Entry};
 use crate::workspace::Binary;
+use taskwright_base::{Error, Result};
 
 /// The platform that the binary is built for: that of the images.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -33,7 +33,7 @@ pub fn make(context: &Context<'_>) -> Result<Node> {
             let mut recorder = Recorder::new(context.root(), context.cache);
             let entry = recorder.entry(path, context.store)?;
             let Entry::File { content, .. } = entry else {
-                return Err(BuildError::new(format!("`{path}` is not a file")));
+                return Err(Error::new(format!("`{path}` is not a file")));
             };
             let entry = Entry::File { content, executable: true };
             context.boundary(Boundary::Binary)?;
@@ -112,7 +112,7 @@ const OPTIMIZED: &str = "profile.dev.package.taskwright-eval.opt-level=1";
 /// machine are remapped, so that they cannot reach the binary.
 fn compile(context: &Context<'_>, package: &str) -> Result<Utf8PathBuf> {
     if std::env::consts::ARCH != "x86_64" || std::env::consts::OS != "linux" {
-        return Err(BuildError::new(format!(
+        return Err(Error::new(format!(
             "the taskwright binary is built for {TARGET}, which this machine ({} {}) is not",
             std::env::consts::OS,
             std::env::consts::ARCH
@@ -154,13 +154,13 @@ fn compile(context: &Context<'_>, package: &str) -> Result<Utf8PathBuf> {
     .unchecked()
     .run()
     .map_err(|error| {
-        BuildError::new(format!("cargo cannot be run: {error}")).hint("install Rust: https://rustup.rs")
+        Error::new(format!("cargo cannot be run: {error}")).hint("install Rust: https://rustup.rs")
     })?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         let tail: Vec<_> = words.trim().lines().rev().take(30).collect();
         let tail: Vec<_> = tail.into_iter().rev().collect();
-        return Err(BuildError::new(format!("the taskwright binary does not compile:\n{}", tail.join("\n")))
+        return Err(Error::new(format!("the taskwright binary does not compile:\n{}", tail.join("\n")))
             .hint(format!("`cargo build --package {package}` shows all of it")));
     }
     Ok(target.join(TARGET).join("debug/taskwright"))

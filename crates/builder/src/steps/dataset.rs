@@ -13,13 +13,14 @@ use taskwright_language::model::{Dataset, Samples, Spec};
 use taskwright_language::pattern::Pattern;
 
 use super::{Context, listing};
-use crate::digest::Digest;
-use crate::error::{BuildError, Result, failed};
+use crate::error::failed;
 use crate::inputs::{Group, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::store::Store;
 use crate::tree::{Blob, Content, Entry, Tree};
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// The longest row: one line is held in memory at a time.
 const LONGEST_ROW: u64 = 64 * 1024 * 1024;
@@ -117,7 +118,7 @@ fn row_files(dataset: &Dataset, tree: &Tree) -> Result<Vec<String>> {
         .filter(|name| patterns.iter().any(|pattern| pattern.matches(name)))
         .collect();
     if rows.is_empty() {
-        return Err(BuildError::new(format!("no file of `{path}` matches {}", dataset.rows.join(", ")))
+        return Err(Error::new(format!("no file of `{path}` matches {}", dataset.rows.join(", ")))
             .hint("put JSON lines into it, or name the files that hold rows in `dataset.rows`")
             .at(&["dataset", "path"]));
     }
@@ -126,7 +127,7 @@ fn row_files(dataset: &Dataset, tree: &Tree) -> Result<Vec<String>> {
 
 fn read_patterns(texts: &[String]) -> Result<Vec<Pattern>> {
     let read = |text: &String| {
-        Pattern::new(text).map_err(|problem| BuildError::new(format!("`{text}` is not a pattern: {problem}")))
+        Pattern::new(text).map_err(|problem| Error::new(format!("`{text}` is not a pattern: {problem}")))
     };
     texts.iter().map(read).collect()
 }
@@ -162,7 +163,7 @@ fn read_rows(
         })?;
     }
     if index.ids.is_empty() {
-        return Err(BuildError::new(format!("the dataset `{}` holds no row", dataset.path.as_path()))
+        return Err(Error::new(format!("the dataset `{}` holds no row", dataset.path.as_path()))
             .hint("add at least one JSON line with an id")
             .at(&["dataset", "path"]));
     }
@@ -192,8 +193,8 @@ fn as_text(written: &RawValue) -> Option<String> {
     }
 }
 
-fn at_row(file: &str, number: usize, what: impl std::fmt::Display) -> BuildError {
-    BuildError::new(format!("dataset `{file}`, line {number}: {what}")).at(&["dataset", "path"])
+fn at_row(file: &str, number: usize, what: impl std::fmt::Display) -> Error {
+    Error::new(format!("dataset `{file}`, line {number}: {what}")).at(&["dataset", "path"])
 }
 
 /// Streams the rows of a file: the number of each line, from 1, with its object. Empty lines are passed over.
@@ -245,9 +246,7 @@ fn each_row(
 
 fn open<'a>(store: &Store, tree: &'a Tree, file: &str) -> Result<Box<dyn BufRead + 'a>> {
     let Some(Entry::File { content, .. }) = tree.get(file) else {
-        return Err(
-            BuildError::new(format!("`{file}` of the dataset is not a file")).at(&["dataset", "rows"])
-        );
+        return Err(Error::new(format!("`{file}` of the dataset is not a file")).at(&["dataset", "rows"]));
     };
     let plain: Box<dyn BufRead> = match content {
         Content::Bytes(bytes, _) => Box::new(io::Cursor::new(bytes.as_ref())),

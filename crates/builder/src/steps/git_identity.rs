@@ -5,19 +5,12 @@ use std::io::Read;
 
 use sha1::{Digest as _, Sha1};
 
-use crate::digest::hex;
-use crate::error::{Result, failed};
+use crate::error::failed;
 use crate::store::Store;
 use crate::tree::{Content, Entry, Tree};
-
-/// Who made the baseline's commit, and when: the same for every task, so that the commit depends on the files alone.
-pub const COMMIT_NAME: &str = "Taskwright";
-/// The address beside the name.
-pub const COMMIT_EMAIL: &str = "taskwright@localhost";
-/// Seconds since 1970, in UTC.
-pub const COMMIT_TIME: u64 = 1_000_000_000;
-/// The baseline commit's message.
-pub const COMMIT_MESSAGE: &str = "Baseline";
+use taskwright_base::Result;
+use taskwright_base::digest::hex;
+use taskwright_base::git::identity::{EMAIL, MESSAGE, NAME, TIME};
 
 /// The identifier that git gives to a tree of these files, by the object format of git's own documentation: a blob is
 /// `blob SIZE\0BYTES`, a tree is `tree SIZE\0` and `MODE NAME\0ID` for each entry, sorted as if folders ended in `/`.
@@ -88,7 +81,7 @@ fn object(kind: &str, bytes: &[u8]) -> [u8; 20] {
 
 /// The identifier of the baseline's commit of a tree.
 pub fn commit(tree_id: &str) -> String {
-    let who = format!("{COMMIT_NAME} <{COMMIT_EMAIL}> {COMMIT_TIME} +0000");
-    let text = format!("tree {tree_id}\nauthor {who}\ncommitter {who}\n\n{COMMIT_MESSAGE}\n");
+    let who = format!("{NAME} <{EMAIL}> {TIME} +0000");
+    let text = format!("tree {tree_id}\nauthor {who}\ncommitter {who}\n\n{MESSAGE}\n");
     hex(&object("commit", text.as_bytes()))
 }

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use taskwright_language::serve::ServeInnerTask;
 
 use super::Context;
-use crate::digest::{Digest, Hasher};
-use crate::error::{BuildError, Result};
 use crate::inputs::{Group, Kind, Recorder};
 use crate::tree::Tree;
+use taskwright_base::digest::{Digest, Hasher};
+use taskwright_base::{Error, Result};
 
 /// The inner tasks of a spec.
 pub struct InnerTasks {
@@ -54,14 +54,14 @@ struct TaskTable {
 
 /// Finds the inner tasks in a folder of tasks, or in one that is a task itself.
 pub fn find(context: &Context<'_>, path: &Utf8Path) -> Result<InnerTasks> {
-    let at = |error: BuildError| error.at(&["harbor", "source", "path"]);
+    let at = |error: Error| error.at(&["harbor", "source", "path"]);
     let mut recorder = Recorder::new(context.root(), context.cache);
     let mut tasks = BTreeMap::new();
     match recorder.kind(path).map_err(at)? {
         Some(Kind::Folder) => {}
-        Some(_) => return Err(at(BuildError::new(format!("`{path}` is not a folder")))),
+        Some(_) => return Err(at(Error::new(format!("`{path}` is not a folder")))),
         None => {
-            return Err(at(BuildError::new(format!("`{path}` does not exist"))
+            return Err(at(Error::new(format!("`{path}` does not exist"))
                 .hint("it looks like a path: fetch the tasks first, or name a registry with `source = { registry = ... }`")));
         }
     }
@@ -79,7 +79,7 @@ pub fn find(context: &Context<'_>, path: &Utf8Path) -> Result<InnerTasks> {
         }
     }
     if tasks.is_empty() {
-        return Err(at(BuildError::new(format!("`{path}` holds no Harbor task")).hint(
+        return Err(at(Error::new(format!("`{path}` holds no Harbor task")).hint(
             "a task is a folder with a task.toml; the source is such a folder, or one that holds some",
         )));
     }
@@ -91,7 +91,7 @@ fn task_name(recorder: &mut Recorder<'_>, task: &Utf8Path, folder: &str) -> Resu
     let path = task.join("task.toml");
     let text = recorder.text(&path)?;
     let parsed: TaskToml = toml::from_str(&text).map_err(|error| {
-        BuildError::new(format!("the inner task's `{path}` is not valid: {}", error.message()))
+        Error::new(format!("the inner task's `{path}` is not valid: {}", error.message()))
     })?;
     Ok(parsed.task.and_then(|table| table.name).unwrap_or_else(|| folder.to_owned()))
 }
@@ -101,7 +101,7 @@ fn refuse_twins(tasks: &BTreeMap<String, InnerTask>) -> Result<()> {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     for (folder, task) in tasks {
         if let Some(other) = names.insert(&task.name, folder) {
-            return Err(BuildError::new(format!(
+            return Err(Error::new(format!(
                 "the inner tasks `{other}` and `{folder}` are both named `{}`",
                 task.name
             ))
@@ -135,7 +135,7 @@ pub fn bake(context: &Context<'_>, inner: &InnerTasks, samples: &BTreeSet<String
     for id in samples {
         let Some((folder, task)) = inner.tasks.get_key_value(id) else { continue };
         if folder.contains(['[', ']', '*', '?', '\\']) || folder.len() > 32 {
-            return Err(BuildError::new(format!(
+            return Err(Error::new(format!(
                 "the inner task's folder `{folder}` has a name that Harbor's filters misread"
             ))
             .hint("use at most 32 letters, digits and dashes")
@@ -145,7 +145,7 @@ pub fn bake(context: &Context<'_>, inner: &InnerTasks, samples: &BTreeSet<String
         tree.check(&format!("the inner task `{folder}`")).map_err(|error| error.at(&["harbor", "source"]))?;
         // Harbor's own rules, not ours: an inner task may carry ignore files of its own.
         let digest = taskwright_harbor::digest::content_digest(context.root().join(&task.path).as_std_path())
-            .map_err(|error| BuildError::new(format!("the inner task `{folder}`: {error}")))?
+            .map_err(|error| Error::new(format!("the inner task `{folder}`: {error}")))?
             .to_string();
         hasher.field(folder.as_bytes());
         hasher.field(&tree.digest().bytes());

@@ -1,11 +1,11 @@
 //! Listings: which files a shared tree holds, kept once under the tree's digest, so that a key can name the tree alone
 //! and an explanation can still name the file.
 
-use crate::digest::Digest;
-use crate::error::Result;
 use crate::key::{Change, Key};
 use crate::store::Store;
 use crate::tree::{Entry, Tree};
+use taskwright_base::Digest;
+use taskwright_base::Result;
 
 /// Adds every file of a tree to a key.
 pub fn add(key: &mut Key, label: &str, tree: &Tree) {

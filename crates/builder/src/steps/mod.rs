@@ -23,8 +23,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_language::model::Baseline;
 
-use crate::digest::Digest;
-use crate::error::{BuildError, Result};
 use crate::inputs::StatCache;
 use crate::observe::{Boundary, Observer};
 use crate::render::Templates;
@@ -32,6 +30,8 @@ use crate::state::State;
 use crate::store::Store;
 use crate::tree::Content;
 use crate::workspace::Workspace;
+use taskwright_base::Digest;
+use taskwright_base::{Error, Result};
 
 /// What every step of one build works with.
 pub struct Context<'a> {
@@ -75,12 +75,12 @@ impl Context<'_> {
     /// Refuses to make something when the build only looks: its absence alone says that the task is not up to date.
     pub fn may_make(&self, what: &str) -> Result<()> {
         self.observer.working(what);
-        if self.look_only { Err(BuildError::stale(what)) } else { Ok(()) }
+        if self.look_only { Err(Error::stale(what)) } else { Ok(()) }
     }
 
     /// Ends a build that was asked to stop.
     pub fn check_stop(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(BuildError::interrupted()) } else { Ok(()) }
+        if self.stop.load(Ordering::Relaxed) { Err(Error::interrupted()) } else { Ok(()) }
     }
 
     /// Marks the boundary between two steps: here a build that was asked to stop does.

@@ -7,8 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_language::model::{Baseline, BaselineSource};
 
 use super::{Context, Memo};
-use crate::error::{BuildError, Result, failed};
+use crate::error::failed;
 use crate::git::{Repository, no_repository};
+use taskwright_base::{Error, Result};
 
 /// How many paths one git command is given.
 const AT_ONCE: usize = 1000;
@@ -65,17 +66,15 @@ pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Place> {
         return Ok(Place { answers, key, inside });
     }
     let Some(top) = &repository.work_tree else {
-        return Err(BuildError::new(format!(
-            "`{path}` is in a bare repository, which has no files to look at"
-        ))
-        .hint("name the bare repository in `baseline.git`, and the folder inside it in `baseline.path`")
-        .at(&["baseline", "path"]));
+        return Err(Error::new(format!("`{path}` is in a bare repository, which has no files to look at"))
+            .hint("name the bare repository in `baseline.git`, and the folder inside it in `baseline.path`")
+            .at(&["baseline", "path"]));
     };
     let folder = context.root().join(path);
     let real = folder.canonicalize_utf8().map_err(failed("resolving", &folder))?;
     let real_top = top.canonicalize_utf8().map_err(failed("resolving", top))?;
     let inside = real.strip_prefix(&real_top).map(Utf8Path::to_owned).map_err(|_| {
-        BuildError::new(format!("`{path}` is not inside the git work tree `{top}`")).at(&["baseline", "path"])
+        Error::new(format!("`{path}` is not inside the git work tree `{top}`")).at(&["baseline", "path"])
     })?;
     Ok(Place { answers, key, inside })
 }
@@ -96,7 +95,7 @@ impl Place {
     /// The repository.
     pub fn repository(&self) -> Result<&Repository> {
         // A place is only made where there is one.
-        self.answers.repository.as_ref().ok_or_else(|| BuildError::new("there is no git repository"))
+        self.answers.repository.as_ref().ok_or_else(|| Error::new("there is no git repository"))
     }
 
     /// The commit that the baseline's revision is; none if git knows no such revision.

@@ -2,8 +2,9 @@
 
 use taskwright_language::model::Scorer;
 
-use crate::error::{BuildError, Result, nearest};
 use crate::tree::{Entry, Tree};
+use taskwright_base::text::nearest;
+use taskwright_base::{Error, Result};
 
 /// Refuses a word `{scorer}/...` of a command that leads to nothing in the scorer's folder.
 pub fn check(scorer: &Scorer, tree: &Tree) -> Result<()> {
@@ -16,7 +17,7 @@ pub fn check(scorer: &Scorer, tree: &Tree) -> Result<()> {
                     Some(known) => format!("did you mean `{{scorer}}/{known}`?"),
                     None => "add the file, or correct the command".to_owned(),
                 };
-                return Err(BuildError::new(format!("`{}` holds no `{path}`", scorer.path.as_path()))
+                return Err(Error::new(format!("`{}` holds no `{path}`", scorer.path.as_path()))
                     .hint(hint)
                     .at(&["scorer", field]));
             }

@@ -5,9 +5,10 @@ use std::io::Read;
 
 use taskwright_language::model::Spec;
 
-use crate::error::{BuildError, Result, failed};
+use crate::error::failed;
 use crate::store::Store;
 use crate::tree::{Content, Entry, Tree};
+use taskwright_base::{Error, Result};
 
 /// Shorter values stand in files by chance.
 const SHORTEST: usize = 6;
@@ -37,7 +38,7 @@ pub fn refuse(tree: &Tree, secrets: &[(String, Vec<u8>)], store: &Store) -> Resu
                 }
             };
             if held {
-                return Err(BuildError::new(format!("`{path}` would hold the value of the secret `{name}`"))
+                return Err(Error::new(format!("`{path}` would hold the value of the secret `{name}`"))
                     .hint("remove it from the file it comes from, and change the secret: it may be known already")
                     .at(&["secrets"]));
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use taskwright_language::model::{Mode, Selection, Spec};
+use taskwright_language::pattern::literal;
 use taskwright_language::serve::{
     SERVE_VERSION, ServeBaseline, ServeConfig, ServeHarbor, ServeInnerTask, ServeScorer, ServeSplit,
     ServeTarget,
@@ -10,7 +11,7 @@ use taskwright_language::serve::{
 
 use super::splits::Resolved;
 use super::{baseline, dataset};
-use crate::digest::Digest;
+use taskwright_base::Digest;
 
 /// The serve config of a spec.
 pub fn config(
@@ -95,19 +96,4 @@ pub fn secrets(spec: &Spec) -> Vec<String> {
         .flat_map(|gateway| [&gateway.upstream_api_key_env, &gateway.upstream_base_url_env]);
     let names: std::collections::BTreeSet<_> = spec.secrets.iter().chain(gateway).cloned().collect();
     names.into_iter().collect()
-}
-
-/// A pattern that matches exactly one path.
-fn literal(path: &str) -> String {
-    let mut pattern = String::with_capacity(path.len());
-    for c in path.chars() {
-        if "[]*?{}!\\".contains(c) {
-            pattern.push('[');
-            pattern.push(c);
-            pattern.push(']');
-        } else {
-            pattern.push(c);
-        }
-    }
-    pattern
 }

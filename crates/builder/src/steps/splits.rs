@@ -6,8 +6,9 @@ use taskwright_language::model::{Access, Samples, Spec};
 
 use super::dataset;
 use super::inner_tasks::InnerTasks;
-use crate::error::{BuildError, Result, nearest};
 use crate::inputs::Recorder;
+use taskwright_base::text::nearest;
+use taskwright_base::{Error, Result};
 
 /// Where samples come from.
 pub enum Source<'a> {
@@ -43,11 +44,11 @@ pub fn resolve(spec: &Spec, source: &Source<'_>, recorder: &mut Recorder<'_>) ->
         let ids = pick(&split.samples, source, recorder).map_err(|error| error.at(&field))?;
         let ids = known(ids, source).map_err(|error| error.at(&field))?;
         if ids.is_empty() {
-            return Err(BuildError::new(format!("the split `{name}` holds no sample")).at(&field));
+            return Err(Error::new(format!("the split `{name}` holds no sample")).at(&field));
         }
         let most = ids.len() as u64;
         if split.access == Access::NonViewable && split.min_samples > most {
-            return Err(BuildError::new(format!(
+            return Err(Error::new(format!(
                 "the split `{name}` has {most} samples, fewer than its `min_samples` of {}: it could never be evaluated",
                 split.min_samples
             ))
@@ -62,8 +63,9 @@ pub fn resolve(spec: &Spec, source: &Source<'_>, recorder: &mut Recorder<'_>) ->
         let index = index.to_string();
         let field = ["targets", index.as_str(), "samples"];
         let Some(split) = splits.get(&target.split) else {
-            return Err(BuildError::new(format!("there is no split `{}`", target.split))
-                .at(&["targets", &index, "split"]));
+            return Err(
+                Error::new(format!("there is no split `{}`", target.split)).at(&["targets", &index, "split"])
+            );
         };
         let ids = match &target.samples {
             Samples::Every(_) => split.clone(),
@@ -72,7 +74,7 @@ pub fn resolve(spec: &Spec, source: &Source<'_>, recorder: &mut Recorder<'_>) ->
                 .map_err(|error| error.at(&field))?,
         };
         if let Some(stranger) = ids.iter().find(|id| !split.contains(id)) {
-            return Err(BuildError::new(format!(
+            return Err(Error::new(format!(
                 "the sample `{stranger}` is not in the split `{}`",
                 target.split
             ))
@@ -90,7 +92,7 @@ fn pick(samples: &Samples, source: &Source<'_>, recorder: &mut Recorder<'_>) -> 
         (Samples::Every(_), Source::Rows(node)) => Ok(node.ids.clone()),
         (Samples::Every(_), Source::Tasks(tasks)) => Ok(tasks.ids()),
         (Samples::Every(_), Source::Registry) => {
-            Err(BuildError::new("the tasks of a registry are not known here")
+            Err(Error::new("the tasks of a registry are not known here")
                 .hint("list their names, or name a file that lists them"))
         }
         (Samples::Where(filter), Source::Rows(node)) => {
@@ -110,7 +112,7 @@ fn pick(samples: &Samples, source: &Source<'_>, recorder: &mut Recorder<'_>) -> 
                 } else {
                     format!("the field has the values {}", seen.join(", "))
                 };
-                return Err(BuildError::new(format!(
+                return Err(Error::new(format!(
                     "no row has `{}` equal to `{}`",
                     filter.field, filter.equals
                 ))
@@ -119,7 +121,7 @@ fn pick(samples: &Samples, source: &Source<'_>, recorder: &mut Recorder<'_>) -> 
             Ok(ids)
         }
         (Samples::Where(_), Source::Tasks(_) | Source::Registry) => {
-            Err(BuildError::new("only rows of a dataset can be picked by a field")
+            Err(Error::new("only rows of a dataset can be picked by a field")
                 .hint("list the names of the inner tasks"))
         }
     }
@@ -130,7 +132,7 @@ fn listed(recorder: &mut Recorder<'_>, path: &camino::Utf8Path) -> Result<Vec<St
     let text = recorder.text(path)?;
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(&text).map_err(|error| {
-            BuildError::new(format!("`{path}` is not a JSON array of texts: {error}"))
+            Error::new(format!("`{path}` is not a JSON array of texts: {error}"))
                 .hint("write `[\"first\", \"second\"]`, or one id a line")
         });
     }
@@ -166,11 +168,11 @@ fn known(ids: Vec<String>, source: &Source<'_>) -> Result<Vec<String>> {
                 || "see which samples there are".to_owned(),
                 |near| format!("did you mean `{near}`?"),
             );
-            return Err(BuildError::new(format!("there is no sample `{id}`")).hint(hint));
+            return Err(Error::new(format!("there is no sample `{id}`")).hint(hint));
         };
         if !seen.insert(spelled.clone()) {
             return Err(
-                BuildError::new(format!("the sample `{id}` is listed twice")).hint("list each sample once")
+                Error::new(format!("the sample `{id}` is listed twice")).hint("list each sample once")
             );
         }
         result.push(spelled);
@@ -183,7 +185,7 @@ fn refuse_shared(splits: &BTreeMap<String, Vec<String>>) -> Result<()> {
     for (split, ids) in splits {
         for id in ids {
             if let Some(other) = owner.insert(id, split) {
-                return Err(BuildError::new(format!(
+                return Err(Error::new(format!(
                     "the sample `{id}` is in the splits `{other}` and `{split}`"
                 ))
                 .hint("a sample belongs to one split: one that is held out must not be seen in another")
@@ -202,7 +204,7 @@ pub fn check_time(spec: &Spec, resolved: &Resolved) -> Result<()> {
     // Only what is certain: that repetitions after failures of ours may not fit was a warning when the spec was read.
     match taskwright_language::check::finalize_problem(spec, &targets, ranked) {
         Some(problem) if problem.certain => {
-            Err(BuildError::new(problem.message).hint(problem.hint).at(&["limits", "finalize_timeout_sec"]))
+            Err(Error::new(problem.message).hint(problem.hint).at(&["limits", "finalize_timeout_sec"]))
         }
         _ => Ok(()),
     }

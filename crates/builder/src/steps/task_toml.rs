@@ -5,7 +5,7 @@ use taskwright_harbor::task_toml::{
 };
 use taskwright_language::model::{Mode, Spec, Verifier};
 
-use crate::digest::Digest;
+use taskwright_base::Digest;
 
 /// The key of our own words in a task's metadata, by which an output is known to be one.
 pub const MARK: &str = "taskwright";

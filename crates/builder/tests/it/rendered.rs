@@ -260,7 +260,7 @@ fn verify(evidence: impl Fn(&Utf8Path)) -> (Option<i32>, String, Vec<String>) {
 fn whole(folder: &Utf8Path) {
     fs::create_dir(folder).unwrap();
     let reward = "{\"reward\": 1}\n";
-    let digest = taskwright_builder::digest::Digest::of(reward.as_bytes());
+    let digest = taskwright_base::Digest::of(reward.as_bytes());
     let verdict = json!({ "files": { "reward.json": digest.to_string() } });
     fs::write(folder.join("reward.json"), reward).unwrap();
     fs::write(folder.join("verdict.json"), serde_json::to_string_pretty(&verdict).unwrap()).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use camino::Utf8Path;
-use taskwright_builder::digest::Digest;
+use taskwright_base::Digest;
 
 /// What a folder holds: each path with its kind, permissions and content, and nothing that time or place decides.
 pub type Contents = BTreeMap<String, String>;

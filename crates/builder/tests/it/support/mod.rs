@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::Error;
 use taskwright_builder::{
-    Binary, BuildError, Failure, Intent, Options, Report, Silent, Status, TaskReport, Workspace, build,
+    Binary, Failure, Intent, Options, Report, Silent, Status, TaskReport, Workspace, build,
 };
 use tempfile::TempDir;
 
@@ -172,7 +173,7 @@ impl TestSpace {
         self.try_build(options).unwrap_or_else(|error| panic!("the build was refused: {error}"))
     }
 
-    pub fn try_build(&self, options: &Options) -> Result<Report, BuildError> {
+    pub fn try_build(&self, options: &Options) -> Result<Report, Error> {
         build(&self.workspace, options, &Silent, &AtomicBool::new(false))
     }
 
@@ -234,7 +235,7 @@ impl TestSpace {
     }
 
     /// An error as it is told to people.
-    pub fn error(&self, error: &BuildError) -> String {
+    pub fn error(&self, error: &Error) -> String {
         let hint = error.hint_text().map(|hint| format!("\nhelp: {hint}")).unwrap_or_default();
         self.neutral(&format!("{error}{hint}"))
     }
