@@ -65,7 +65,7 @@ fn git_is_missing() {
     let space = TestSpace::with(&["alpha"]);
     let answer = Builder::new(&space).env("PATH", "/nowhere").run();
     assert_eq!(answer.code, Some(1));
-    insta::assert_snapshot!(space.neutral(answer.lines.last().unwrap()), @r#"alpha: failed: error: git cannot be run: command not found: `git`\n --> harbor-tasks/alpha/spec.toml:6:8\n  |\n6 | path = "baseline"\n  |        ^^^^^^^^^^\n  |\n  = help: install git (`apt-get install git`, `brew install git`)"#);
+    insta::assert_snapshot!(space.neutral(answer.lines.last().unwrap()), @r#"alpha: failed: error: starting git: no such file or directory\n --> harbor-tasks/alpha/spec.toml:6:8\n  |\n6 | path = "baseline"\n  |        ^^^^^^^^^^\n  |\n  = help: install git (`apt-get install git`, `brew install git`)"#);
 }
 
 #[test]
