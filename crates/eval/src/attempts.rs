@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::result::ErrorClass;
+use crate::failure::ErrorClass;
 
 /// The attempts at a sample. `expected` is `graded`, `dead` and `missing` together.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 //! - [`mode_a`]: samples are run on a candidate, and the scorer judges the outputs.
 //! - [`mode_b`]: the candidate is an agent, a nested `harbor run` tries it on whole tasks, and its trials are collated.
 //!
-//! What comes out of an evaluation is in [`result`]. The caller keeps budgets, access rules and the record; it also
+//! What becomes of a sample is in [`result`], what samples add up to in [`summary`]. The caller keeps budgets, access rules and the record; it also
 //! must make `taskwright sandbox -- COMMAND` call [`sandbox::command_main`], because runs go through that command.
 //!
 //! ```no_run
@@ -46,22 +46,25 @@ pub mod attempts;
 pub mod cancel;
 pub mod candidate;
 pub mod error;
+pub mod evaluation;
+pub mod failure;
 pub mod mode_a;
 pub mod mode_b;
 pub mod result;
 pub mod sandbox;
+pub mod summary;
 mod tail;
 
 pub use attempts::{Attempt, Attempts, Phases};
 pub use cancel::Cancel;
 pub use candidate::{Candidate, Checkout, CommitId, ImportError, ImportLimits, Refusal, Store, TreeId};
 pub use error::EvalError;
-pub use mode_a::{ModeA, Options, Plan, aggregate, error_rate};
+pub use evaluation::{End, EvaluationResult};
+pub use failure::{ErrorClass, FailureKind, RunErrorKind};
+pub use mode_a::{ModeA, Options, Plan};
 pub use mode_b::{
     DryRun, EvaluationB, ModeB, ModeBOptions, Observer, Place, PlanB, Rules, SidecarPlace, Trials,
 };
-pub use result::{
-    Aggregated, ConstraintResult, End, ErrorClass, EvaluationResult, Outcome, RunErrorKind, SampleResult,
-    Score,
-};
+pub use result::{Outcome, SampleResult, Score};
 pub use sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions, remove_folder};
+pub use summary::{ConstraintResult, Measured, Summary, summarize};

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use taskwright_eval::{
-    Cancel, CommitId, ErrorClass, EvalError, ImportError, ImportLimits, IsolationMode, ModeA, Options,
-    Outcome, Plan, Refusal, SampleResult, Sandbox, SandboxOptions, Store,
+    Cancel, CommitId, EvalError, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal,
+    SampleResult, Sandbox, SandboxOptions, Store,
 };
-use taskwright_language::model::Mode;
+use taskwright_language::model::{Mode, Objective};
 use taskwright_language::serve::ServeConfig;
 
 use self::nested::Nested;
@@ -26,6 +26,7 @@ pub struct Evaluator {
     engine: Engine,
     limits: ImportLimits,
     deterministic: bool,
+    objective: Objective,
 }
 
 /// What a sample is.
@@ -86,6 +87,7 @@ pub fn open(config: &ServeConfig, places: &Places) -> Result<Evaluator, String> 
         limits: ImportLimits::from(&config.limits),
         // A trial that was graded is not run again: the same commit on the same inner task is answered from the record.
         deterministic: config.scorer.as_ref().is_none_or(|scorer| scorer.deterministic),
+        objective: config.objective.clone(),
     })
 }
 
@@ -136,7 +138,7 @@ impl Runner for Evaluator {
             }
             if let Some(index) = indexes.get(result.id.as_str()) {
                 let mut finished = one.lock().unwrap_or_else(PoisonError::into_inner);
-                finished(sample(*index, result));
+                finished(Sample::of(*index, result, &self.objective));
             }
         };
         match &self.engine {
@@ -171,34 +173,4 @@ fn refused(refusal: &Refusal) -> Problem {
         Refusal::ReadOnly { .. } => "`git checkout` it from the baseline's commit, commit, and try again",
     };
     Problem::new(kind, refusal.to_string(), remedy)
-}
-
-/// A result as the record has it.
-fn sample(index: u32, result: &SampleResult) -> Sample {
-    let score = result.score();
-    let failure = match (&result.outcome, result.error_class()) {
-        (Outcome::CandidateError { kind, .. }, _) => Some(kind.as_str()),
-        (_, Some(ErrorClass::Verifier)) => Some("verifier"),
-        (_, Some(_)) => Some("infrastructure"),
-        (_, None) => None,
-    };
-    let feedback = match &result.outcome {
-        Outcome::Scored(score) => score.feedback.clone(),
-        Outcome::CandidateError { detail, score, .. } => {
-            Some(score.feedback.clone().map_or_else(|| detail.clone(), |said| format!("{said} ({detail})")))
-        }
-        Outcome::Infrastructure { message, .. } => Some(message.clone()),
-    };
-    Sample {
-        index,
-        id: result.id.clone(),
-        value: result.value.filter(|value| value.is_finite()),
-        metrics: score.map(|score| score.metrics.clone()).unwrap_or_default(),
-        failure: failure.map(str::to_owned),
-        feedback,
-        log: Some(result.transcript.clone()).filter(|text| !text.is_empty()),
-        seconds: result.seconds,
-        attempts: result.attempts.clone(),
-        copied: None,
-    }
 }

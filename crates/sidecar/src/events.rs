@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use taskwright_eval::Attempts;
+use taskwright_eval::{Attempts, FailureKind, Outcome as SampleOutcome, SampleResult};
+use taskwright_language::model::Objective;
 
 use crate::api::Charge;
 
@@ -154,12 +155,15 @@ pub struct Sample {
     pub id: String,
     /// The value of the objective's metric; none if the sample could not be scored for reasons of ours.
     pub value: Option<f64>,
+    /// The score, where something else is the objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
     /// What the scorer measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
     /// What kind of failure it was, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
+    pub failure: Option<FailureKind>,
     /// What the scorer says, or what went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
@@ -174,4 +178,31 @@ pub struct Sample {
     /// The evaluation that it was copied from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied: Option<u64>,
+}
+
+impl Sample {
+    /// A result as the record has it.
+    pub fn of(index: u32, result: &SampleResult, objective: &Objective) -> Self {
+        let score = result.score();
+        let feedback = match &result.outcome {
+            SampleOutcome::Scored(score) => score.feedback.clone(),
+            SampleOutcome::CandidateError { detail, score, .. } => Some(
+                score.feedback.clone().map_or_else(|| detail.clone(), |said| format!("{said} ({detail})")),
+            ),
+            SampleOutcome::Infrastructure { message, .. } => Some(message.clone()),
+        };
+        Self {
+            index,
+            id: result.id.clone(),
+            value: result.value.filter(|value| value.is_finite()),
+            score: score.map(|score| score.score).filter(|_| objective.metric != "score"),
+            metrics: score.map(|score| score.metrics.clone()).unwrap_or_default(),
+            failure: result.failure(),
+            feedback,
+            log: Some(result.transcript.clone()).filter(|text| !text.is_empty()),
+            seconds: result.seconds,
+            attempts: result.attempts.clone(),
+            copied: None,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The task's rules in words, from the very config that the service enforces.
 
-use taskwright_language::model::{Access, Direction, Mode, Policy};
+use taskwright_language::model::{Access, Mode, Policy};
 
 use crate::api::Plan;
 use crate::service::Service;
@@ -61,13 +61,5 @@ pub fn plan(service: &Service) -> Plan {
         splits,
         selection,
         rules,
-    }
-}
-
-/// Whether one score is better than another.
-pub fn is_better(direction: Direction, score: f64, than: f64) -> bool {
-    match direction {
-        Direction::Maximize => score > than,
-        Direction::Minimize => score < than,
     }
 }

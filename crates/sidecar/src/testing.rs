@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use taskwright_eval::{Attempts, Cancel};
+use taskwright_eval::{Attempts, Cancel, FailureKind};
 use taskwright_language::serve::ServeConfig;
 
 use crate::api::Candidate;
@@ -110,15 +110,16 @@ impl Runner for Fake {
             let (value, failure) = match way {
                 Way::Value(value) | Way::Slow(value) | Way::Stuck(value, _) => (Some(value), None),
                 Way::Lucky(first, later) => (Some(if before < 12 { first } else { later }), None),
-                Way::Crash => (Some(0.0), Some("crash")),
-                Way::Ours => (None, Some("infrastructure")),
+                Way::Crash => (Some(0.0), Some(FailureKind::Crash)),
+                Way::Ours => (None, Some(FailureKind::Infrastructure)),
             };
             finished(Sample {
                 index: *index,
                 id: id.clone(),
                 value,
+                score: None,
                 metrics: BTreeMap::new(),
-                failure: failure.map(str::to_owned),
+                failure,
                 feedback: Some(format!("secret of {id}")),
                 log: None,
                 seconds: 0.01,

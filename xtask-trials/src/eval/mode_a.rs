@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_eval::{
-    Cancel, End, EvaluationResult, IsolationGap, IsolationMode, ModeA, Options, Outcome, Plan, SampleResult,
+    Cancel, End, EvaluationResult, IsolationGap, IsolationMode, Measured, ModeA, Options, Outcome, Plan,
+    SampleResult, summarize,
 };
 use xtask::output::say;
 
@@ -116,10 +117,10 @@ impl<'a> Runner<'a> {
             return Err(error).context("keeping the record");
         }
         let samples: Vec<SampleResult> = samples.iter().filter_map(|id| known.remove(id)).collect();
-        let aggregate = taskwright_eval::aggregate(&self.task.serve.objective, &samples);
+        let aggregate = summarize(&self.task.serve.objective, samples.iter().map(Measured::from));
         // Too many failures of what was left to do may be few of the whole.
         let threshold = self.task.serve.limits.error_rate_threshold;
-        if end == End::Failed && taskwright_eval::error_rate(&aggregate) <= threshold {
+        if end == End::Failed && aggregate.error_rate() <= threshold {
             end = End::Completed;
         }
         let result = EvaluationResult { end, samples, aggregate, seconds };

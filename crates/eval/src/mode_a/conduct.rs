@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::aggregate::value;
-use super::evaluate::{CANCELLED, Clock, TICK, TIME_OVER, ours};
+use super::evaluate::{CANCELLED, Clock, TICK, TIME_OVER};
 use super::rows::quoted;
 use super::run::{Answer, Failure};
 use super::score::{Said, Scorer, verdict};
 use super::workers::{Shared, limits, runner, words, work};
 use super::{ModeA, Plan};
 use crate::error::{Result, failed_to};
-use crate::result::{ErrorClass, Outcome, RunErrorKind, SampleResult, Score};
+use crate::failure::{ErrorClass, RunErrorKind};
+use crate::result::{Outcome, SampleResult, Score};
 use crate::sandbox::order::VARIABLE;
 use crate::sandbox::{Cell, MOST_CELLS, make_folder};
+use crate::summary::value;
 
 /// How many bytes of answers may wait for the scorer before no further run is started.
 pub(super) const MOST_WAITING: u64 = 64 << 20;
@@ -111,7 +112,9 @@ impl<'a> Pass<'a> {
     /// The results, one for each sample, with its place in the plan.
     pub fn go(mut self) -> Vec<(usize, SampleResult)> {
         if let Err(error) = self.conduct() {
-            self.finish_rest(|id, _| ours(id, ErrorClass::Infrastructure, error.to_string()));
+            self.finish_rest(|id, _| {
+                SampleResult::without_value(id, ErrorClass::Infrastructure, error.to_string())
+            });
         }
         self.results
     }
@@ -214,7 +217,11 @@ impl<'a> Pass<'a> {
                     self.stages.insert(place, Stage::Answered(answer));
                 }
                 Ok(Event::Failed(place, message)) => {
-                    let failed = ours(&self.plan.samples[place], ErrorClass::Infrastructure, message);
+                    let failed = SampleResult::without_value(
+                        &self.plan.samples[place],
+                        ErrorClass::Infrastructure,
+                        message,
+                    );
                     self.finish(place, failed);
                 }
                 Ok(Event::Said(Said::Line(line))) => {
@@ -278,7 +285,10 @@ impl<'a> Pass<'a> {
             Ok(row) => row,
             Err(error) => {
                 self.stages.insert(place, Stage::Running);
-                return self.finish(place, ours(id, ErrorClass::Infrastructure, error.to_string()));
+                return self.finish(
+                    place,
+                    SampleResult::without_value(id, ErrorClass::Infrastructure, error.to_string()),
+                );
             }
         };
         let (output, error) = match &answer.output {
@@ -324,12 +334,16 @@ impl<'a> Pass<'a> {
         self.last = Instant::now();
         self.given = self.given.saturating_sub(1);
         let result = match said {
-            Err(what) => {
-                ours(&id, ErrorClass::Verifier, format!("the scorer's answer is not usable: {what}"))
-            }
-            Ok(Err(reason)) => {
-                ours(&id, ErrorClass::Infrastructure, format!("the scorer gave no score: {reason}"))
-            }
+            Err(what) => SampleResult::without_value(
+                &id,
+                ErrorClass::Verifier,
+                format!("the scorer's answer is not usable: {what}"),
+            ),
+            Ok(Err(reason)) => SampleResult::without_value(
+                &id,
+                ErrorClass::Infrastructure,
+                format!("the scorer gave no score: {reason}"),
+            ),
             Ok(Ok(score)) => self.judged(&id, failure, score),
         };
         self.finish(place, SampleResult { seconds, transcript, ..result });
@@ -345,21 +359,14 @@ impl<'a> Pass<'a> {
             (None, None) => {
                 let message =
                     format!("the scorer reported no metric `{}`, which is the objective", objective.metric);
-                return ours(id, ErrorClass::Verifier, message);
+                return SampleResult::without_value(id, ErrorClass::Verifier, message);
             }
         };
         let outcome = match failure {
             None => Outcome::Scored(score),
             Some(Failure { kind, detail }) => Outcome::CandidateError { kind, detail, score },
         };
-        SampleResult {
-            id: id.to_owned(),
-            outcome,
-            value: Some(value),
-            seconds: 0.0,
-            transcript: String::new(),
-            attempts: None,
-        }
+        SampleResult::new(id, outcome, Some(value))
     }
 
     fn finish(&mut self, place: usize, result: SampleResult) {
@@ -381,29 +388,24 @@ impl<'a> Pass<'a> {
 
     fn close(&mut self, leftover: Leftover, how: &str) {
         let failure_value = self.mode.serve.objective.failure_value;
-        let timeout = |id: &str, detail: String| SampleResult {
-            id: id.to_owned(),
-            outcome: Outcome::CandidateError {
-                kind: RunErrorKind::Timeout,
-                detail,
-                score: Score { score: failure_value, metrics: BTreeMap::new(), feedback: None },
-            },
-            value: Some(failure_value),
-            seconds: 0.0,
-            transcript: String::new(),
-            attempts: None,
+        let timeout = |id: &str, detail: String| {
+            let score = Score { score: failure_value, metrics: BTreeMap::new(), feedback: None };
+            let outcome = Outcome::CandidateError { kind: RunErrorKind::Timeout, detail, score };
+            SampleResult::new(id, outcome, Some(failure_value))
         };
         let scorer_runs = self.mode.scorer.run.is_empty();
         let seconds = self.mode.serve.limits.sample_timeout_sec;
         match leftover {
             Leftover::None => {}
             Leftover::Over if self.clock.cancel.is_cancelled() => {
-                self.finish_rest(|id, _| ours(id, ErrorClass::Infrastructure, CANCELLED));
+                self.finish_rest(|id, _| {
+                    SampleResult::without_value(id, ErrorClass::Infrastructure, CANCELLED)
+                });
             }
             Leftover::Over => self.finish_rest(|id, stage| match stage {
                 // What the candidate had answered is not its fault.
                 Stage::Given { failure: None, .. } if !scorer_runs => {
-                    ours(id, ErrorClass::Verifier, TIME_OVER)
+                    SampleResult::without_value(id, ErrorClass::Verifier, TIME_OVER)
                 }
                 _ => timeout(id, TIME_OVER.to_owned()),
             }),
@@ -411,17 +413,23 @@ impl<'a> Pass<'a> {
                 self.finish_rest(|id, _| timeout(id, format!("not finished after {seconds} s")));
             }
             Leftover::Late => self.finish_rest(|id, _| {
-                ours(
+                SampleResult::without_value(
                     id,
                     ErrorClass::Verifier,
                     format!("the scorer did not answer in time and was ended: {how}"),
                 )
             }),
             Leftover::Ended => self.finish_rest(|id, _| {
-                ours(id, ErrorClass::Verifier, format!("the scorer ended before it had answered: {how}"))
+                SampleResult::without_value(
+                    id,
+                    ErrorClass::Verifier,
+                    format!("the scorer ended before it had answered: {how}"),
+                )
             }),
             // What it said before stands: it may have been recorded already.
-            Leftover::Broken(what) => self.finish_rest(|id, _| ours(id, ErrorClass::Verifier, what.clone())),
+            Leftover::Broken(what) => {
+                self.finish_rest(|id, _| SampleResult::without_value(id, ErrorClass::Verifier, what.clone()))
+            }
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::aggregate::{aggregate, error_rate, infrastructure};
 use super::conduct::Pass;
 use super::{ModeA, Plan};
 use crate::cancel::Cancel;
-use crate::result::{End, ErrorClass, EvaluationResult, Outcome, SampleResult};
+use crate::evaluation::{End, EvaluationResult};
+use crate::failure::ErrorClass;
+use crate::result::{Outcome, SampleResult};
+use crate::summary::{Measured, summarize};
 
 /// How often cancellation and deadlines are looked at.
 pub(super) const TICK: Duration = Duration::from_millis(50);
@@ -30,7 +32,7 @@ pub(super) fn evaluate(
             (false, _) => "the dataset has no such row",
             (_, false) => "it stands in the plan twice",
         };
-        let failed = ours(id, ErrorClass::Infrastructure, fault);
+        let failed = SampleResult::without_value(id, ErrorClass::Infrastructure, fault);
         observe(&failed);
         *result = Some(failed);
     }
@@ -65,15 +67,17 @@ pub(super) fn evaluate(
         .into_iter()
         .zip(plan.samples)
         .map(|(result, id)| {
-            result.unwrap_or_else(|| ours(id, ErrorClass::Infrastructure, "it was not tried"))
+            result.unwrap_or_else(|| {
+                SampleResult::without_value(id, ErrorClass::Infrastructure, "it was not tried")
+            })
         })
         .collect();
-    let aggregate = aggregate(&mode.serve.objective, &samples);
+    let aggregate = summarize(&mode.serve.objective, samples.iter().map(Measured::from));
     let unfinished =
         |text: &str| samples.iter().any(|sample| detail(sample).is_some_and(|detail| detail == text));
     let end = if cancel.is_cancelled() && unfinished(CANCELLED) {
         End::Cancelled
-    } else if error_rate(&aggregate) > limits.error_rate_threshold {
+    } else if aggregate.error_rate() > limits.error_rate_threshold {
         End::Failed
     } else if unfinished(TIME_OVER) {
         End::TimedOut
@@ -96,18 +100,6 @@ fn detail(sample: &SampleResult) -> Option<&str> {
 
 fn is_ours(result: &SampleResult) -> bool {
     matches!(result.outcome, Outcome::Infrastructure { .. })
-}
-
-/// The result of a sample that we failed.
-pub(super) fn ours(id: &str, class: ErrorClass, message: impl Into<String>) -> SampleResult {
-    SampleResult {
-        id: id.to_owned(),
-        outcome: infrastructure(class, message),
-        value: None,
-        seconds: 0.0,
-        transcript: String::new(),
-        attempts: None,
-    }
 }
 
 /// When everything has to stop.

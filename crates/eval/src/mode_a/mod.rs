@@ -3,7 +3,6 @@
 //! `run` hands rows without labels to the candidate and takes its answers, `json` lets none through that could
 //! mislead a scorer, `score` hands rows, labels and answers to the scorer, `evaluate` conducts the two.
 
-mod aggregate;
 mod conduct;
 mod evaluate;
 mod json;
@@ -19,12 +18,11 @@ use std::sync::Arc;
 
 use taskwright_language::serve::{ServeConfig, ServeScorer};
 
-pub(crate) use self::aggregate::mean;
-pub use self::aggregate::{aggregate, error_rate};
 use self::rows::Rows;
 use crate::cancel::Cancel;
 use crate::error::{EvalError, Result, failed};
-use crate::result::{EvaluationResult, SampleResult};
+use crate::evaluation::EvaluationResult;
+use crate::result::SampleResult;
 use crate::sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions};
 
 /// What an evaluator needs to know.

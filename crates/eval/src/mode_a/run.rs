@@ -14,7 +14,7 @@ use super::json;
 use super::rows::{Row, named_files, quoted};
 use super::stage::{self, Words};
 use crate::error::{EvalError, Result, failed};
-use crate::result::RunErrorKind;
+use crate::failure::RunErrorKind;
 use crate::sandbox::Cell;
 use crate::sandbox::folder;
 use crate::sandbox::order::{Report, RunLimits};

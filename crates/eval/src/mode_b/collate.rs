@@ -26,7 +26,8 @@ use taskwright_language::serve::ServeInnerTask;
 use self::attempt::Judged;
 use self::matching::{Evidence, Index, JobPlan};
 use crate::attempts::Attempt;
-use crate::result::{ErrorClass, SampleResult};
+use crate::failure::ErrorClass;
+use crate::result::SampleResult;
 
 /// A sample that was planned, and how its trials are known.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,9 @@ use super::round::{self, Done};
 use super::{EvaluationB, ModeB, Observer, PlanB, Trials};
 use crate::cancel::Cancel;
 use crate::error::{Result, failed};
-use crate::result::{End, ErrorClass, SampleResult};
+use crate::evaluation::End;
+use crate::failure::ErrorClass;
+use crate::result::SampleResult;
 
 mod plan;
 mod whole;

@@ -32,7 +32,8 @@ pub use self::place::{Place, SidecarPlace};
 use self::record::{Record, job_name};
 use crate::cancel::Cancel;
 use crate::error::{EvalError, Result, failed};
-use crate::result::{EvaluationResult, SampleResult};
+use crate::evaluation::EvaluationResult;
+use crate::result::SampleResult;
 
 /// What an evaluator needs to know.
 #[derive(Debug, Clone)]

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
 use crate::error::{EvalError, Result, failed};
+use crate::failure::ErrorClass;
 use crate::mode_a::stage;
-use crate::result::ErrorClass;
 use crate::sandbox::folder;
 
 /// A record that we work on.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use taskwright_eval::summary::is_better;
 use taskwright_language::model::{Aggregate, Policy};
 
 use super::Tell;
@@ -9,7 +10,6 @@ use super::pool::{Pool, Step};
 use super::verdict::{By, Ranked};
 use crate::api::Candidate;
 use crate::events::{Outcome, Purpose, Summary};
-use crate::plan::is_better;
 use crate::service::Service;
 
 /// The choice.

@@ -1,20 +1,21 @@
 //! Pooling: several results of one sample become one, and several evaluations of one tree become one score.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
+use taskwright_eval::Measured;
+use taskwright_eval::summary::pool;
 use taskwright_language::model::{Aggregate, Direction};
 
 use crate::api::Candidate;
 use crate::events::{Charged, Line, Outcome, Purpose, Sample, Summary};
 use crate::lines;
-use crate::plan::is_better;
 use crate::service::{Request, Service};
-use crate::tally::{self, Slim};
+use crate::tally;
 
 /// The results of samples, each from one or more evaluations.
 #[derive(Debug, Default)]
 pub struct Pool {
-    results: HashMap<u32, Vec<Slim>>,
+    results: HashMap<u32, Vec<Measured>>,
     seen: HashSet<(u64, u32)>,
     /// The evaluations that were pooled.
     pub numbers: Vec<u64>,
@@ -36,7 +37,7 @@ impl Pool {
 
     fn add_sample(&mut self, number: u64, sample: &Sample) {
         if self.seen.insert((sample.copied.unwrap_or(number), sample.index)) {
-            self.results.entry(sample.index).or_default().push(Slim::from(sample));
+            self.results.entry(sample.index).or_default().push(Measured::from(sample));
         }
     }
 
@@ -74,47 +75,9 @@ impl Pool {
         let results = self
             .results
             .iter()
-            .map(|(index, results)| (*index, aggregated(results, aggregate, direction)))
+            .map(|(index, results)| (*index, pool(results, aggregate, direction)))
             .collect();
         tally::summarize(&service.config, split, chooser, samples, &results)
-    }
-}
-
-/// What several attempts at one sample add up to. Attempts that have no value for reasons of ours are left out.
-fn aggregated(results: &[Slim], aggregate: Aggregate, direction: Direction) -> Slim {
-    let graded: Vec<&Slim> = results.iter().filter(|result| result.value.is_some()).collect();
-    let Some(first) = graded.first() else {
-        return Slim { value: None, metrics: BTreeMap::new(), failure: None };
-    };
-    match aggregate {
-        Aggregate::First => (*first).clone(),
-        Aggregate::Best => {
-            let mut best = *first;
-            for result in &graded {
-                if let (Some(value), Some(than)) = (result.value, best.value)
-                    && is_better(direction, value, than)
-                {
-                    best = result;
-                }
-            }
-            best.clone()
-        }
-        Aggregate::Mean => {
-            let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-            for (name, value) in graded.iter().flat_map(|result| &result.metrics) {
-                metrics.entry(name).or_default().push(*value);
-            }
-            // A metric that an attempt lacks is lacking.
-            let metrics = metrics
-                .into_iter()
-                .filter(|(_, values)| values.len() == graded.len())
-                .filter_map(|(name, values)| Some((name.to_owned(), tally::mean(values.into_iter())?)));
-            Slim {
-                value: tally::mean(graded.iter().filter_map(|result| result.value)),
-                metrics: metrics.collect(),
-                failure: graded.iter().find_map(|result| result.failure.clone()),
-            }
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use taskwright_eval::summary::is_better;
 use taskwright_language::model::Direction;
 use taskwright_language::serve::ServeTarget;
 
@@ -10,7 +11,6 @@ use super::pool::{Pool, Step};
 use super::verdict::{Outcome, TargetReport, Verdict};
 use crate::api::Candidate;
 use crate::events::Summary;
-use crate::plan::is_better;
 use crate::service::Service;
 
 /// What scoring a candidate on a target gave.

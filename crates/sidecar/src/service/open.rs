@@ -211,5 +211,5 @@ fn interrupted(known: &Known, lines: &[(u64, Line)], deterministic: bool) -> End
 
 /// Whether a result would come out the same again: a failure of ours would not, and one for want of time might not.
 pub fn is_lasting(sample: &crate::events::Sample) -> bool {
-    sample.value.is_some() && sample.failure.as_deref() != Some("timeout")
+    sample.value.is_some() && sample.failure != Some(taskwright_eval::FailureKind::Timeout)
 }

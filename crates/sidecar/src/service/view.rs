@@ -144,7 +144,7 @@ impl Service {
             id: sample.id,
             score: sample.value,
             metrics: sample.metrics,
-            error: sample.failure,
+            error: sample.failure.map(|kind| kind.as_str().to_owned()),
             feedback: sample.feedback.filter(|_| !ours),
             log: sample.log.filter(|_| !ours && self.config.feedback.transcripts),
             seconds: sample.seconds,

@@ -10,13 +10,13 @@ use crate::events::{Charged, End, Entry, Line, Outcome, Purpose, Sample};
 use crate::ledger::Place;
 use crate::lines::{self, Lines};
 use crate::runner::Job;
-use crate::tally::{self, Slim};
-use taskwright_eval::Cancel;
+use crate::tally;
+use taskwright_eval::{Cancel, Measured};
 
 /// What became of an evaluation's samples.
 #[derive(Default)]
 struct Results {
-    slim: HashMap<u32, Slim>,
+    slim: HashMap<u32, Measured>,
     places: Vec<(u32, Place)>,
     recorded: u64,
     /// Samples that were run and count as work done.
@@ -181,7 +181,7 @@ impl Service {
     /// Writes a finished sample down and tells those who watch.
     fn take(&self, charged: &Charged, sample: Sample, record: &mut Lines, results: &mut Results) {
         let place = Place { number: charged.number, offset: record.length() };
-        results.slim.insert(sample.index, Slim::from(&sample));
+        results.slim.insert(sample.index, Measured::from(&sample));
         if sample.copied.is_none() && is_lasting(&sample) {
             results.places.push((sample.index, place));
         }

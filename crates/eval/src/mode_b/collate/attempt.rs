@@ -11,13 +11,11 @@ use taskwright_harbor::time::Span;
 
 use super::{Rules, feedback};
 use crate::attempts::{Attempt, Phases};
-use crate::result::ErrorClass;
+use crate::failure::ErrorClass;
+use crate::summary::SCORE;
 
 /// How many bytes of an exception's message are kept.
 const MESSAGE: usize = 600;
-
-/// The objective's metric that is the reward itself.
-const SCORE: &str = "score";
 
 /// An attempt that ended, and where it ranks.
 #[derive(Debug, Clone)]

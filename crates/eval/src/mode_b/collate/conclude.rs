@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 
+use taskwright_base::number::{mean, sum};
 use taskwright_language::model::{Aggregate, Direction};
 
 use super::attempt::{Judged, Worth};
 use super::{Rules, feedback};
 use crate::attempts::{Attempt, Attempts};
-use crate::mode_a::mean;
-use crate::result::{ErrorClass, Outcome, RunErrorKind, SampleResult, Score};
+use crate::failure::{ErrorClass, RunErrorKind};
+use crate::result::{Outcome, SampleResult, Score};
 
 /// How many attempts that died an error tells about.
 const TOLD: usize = 3;
@@ -24,8 +25,7 @@ pub(super) fn sample(id: &str, rules: &Rules, attempts: Vec<Judged>) -> SampleRe
     let found = ranked.len() as u64;
     ranked.truncate(usize::try_from(rules.attempts).unwrap_or(usize::MAX));
     let counts = count(rules, found, &ranked);
-    // A sum of nothing is -0.
-    let seconds = ranked.iter().filter_map(|judged| judged.attempt.seconds).sum::<f64>() + 0.0;
+    let seconds = sum(ranked.iter().filter_map(|judged| judged.attempt.seconds));
     let transcript = ranked.first().map(|judged| judged.attempt.transcript.clone()).unwrap_or_default();
     let (outcome, value) = match aggregate(rules, &counts, &ranked) {
         Some((score, value)) => (scored(rules, &counts, &ranked, score), Some(value)),
@@ -95,17 +95,10 @@ fn aggregate(rules: &Rules, counts: &Attempts, ranked: &[Judged]) -> Option<(f64
     let pairs: Vec<(f64, f64)> = ranked.iter().map(pair).collect::<Option<_>>()?;
     match rules.aggregate {
         Aggregate::Mean => {
-            let of = |one: fn(&(f64, f64)) -> f64| sorted_mean(pairs.iter().map(one).collect());
-            Some((of(|pair| pair.0)?, of(|pair| pair.1)?))
+            Some((mean(pairs.iter().map(|pair| pair.0))?, mean(pairs.iter().map(|pair| pair.1))?))
         }
         Aggregate::Best | Aggregate::First => pairs.first().copied(),
     }
-}
-
-/// The mean, to the last bit the same in whatever order the values come.
-fn sorted_mean(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    mean(&values)
 }
 
 fn scored(rules: &Rules, counts: &Attempts, ranked: &[Judged], score: f64) -> Outcome {
@@ -114,10 +107,8 @@ fn scored(rules: &Rules, counts: &Attempts, ranked: &[Judged], score: f64) -> Ou
     for (key, value) in graded.flat_map(|judged| &judged.attempt.metrics) {
         reported.entry(key).or_default().push(*value);
     }
-    let metrics = reported
-        .into_iter()
-        .filter_map(|(key, values)| Some((key.to_owned(), sorted_mean(values)?)))
-        .collect();
+    let metrics =
+        reported.into_iter().filter_map(|(key, values)| Some((key.to_owned(), mean(values)?))).collect();
     let attempts: Vec<&Attempt> = ranked.iter().map(|judged| &judged.attempt).collect();
     let feedback = rules.feedback_bytes.map(|most| feedback::text(counts, &attempts, most));
     let score = Score { score, metrics, feedback };

@@ -12,7 +12,8 @@ use taskwright_language::model::{Aggregate, Direction};
 use self::trials::{End, Trial, planned, rules};
 use super::*;
 use crate::attempts::Attempts;
-use crate::result::{ErrorClass, Outcome, RunErrorKind};
+use crate::failure::{ErrorClass, RunErrorKind};
+use crate::result::Outcome;
 
 /// Collates trials, each written under its own name into one job.
 fn collated(rules: &Rules, samples: usize, trials: &[Trial]) -> Collated {

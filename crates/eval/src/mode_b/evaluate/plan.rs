@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use crate::error::{EvalError, Result};
+use crate::failure::ErrorClass;
 use crate::mode_b::collate::PlannedSample;
 use crate::mode_b::{ModeB, PlanB};
-use crate::result::{ErrorClass, SampleResult};
+use crate::result::SampleResult;
 
 /// The samples of the plan, each of which must be there once.
 pub(super) fn planned(mode: &ModeB, plan: &PlanB<'_>) -> Result<Vec<PlannedSample>> {

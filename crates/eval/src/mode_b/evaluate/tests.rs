@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::attempts::{Attempt, Attempts};
-use crate::result::Outcome;
 
 fn sample(attempts: &[Option<ErrorClass>]) -> SampleResult {
     let list = attempts
@@ -10,12 +9,8 @@ fn sample(attempts: &[Option<ErrorClass>]) -> SampleResult {
         .map(|class| Attempt { class: *class, reward: class.is_none().then_some(0.0), ..Attempt::default() })
         .collect();
     SampleResult {
-        id: "one".to_owned(),
-        outcome: Outcome::Infrastructure { class: ErrorClass::Infrastructure, message: String::new() },
-        value: None,
-        seconds: 0.0,
-        transcript: String::new(),
         attempts: Some(Box::new(Attempts { list, ..Attempts::default() })),
+        ..SampleResult::without_value("one", ErrorClass::Infrastructure, "")
     }
 }
 

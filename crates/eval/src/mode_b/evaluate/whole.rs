@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::mode_a::{aggregate, error_rate};
+use crate::evaluation::{End, EvaluationResult};
+use crate::failure::ErrorClass;
 use crate::mode_b::collate::{Collated, Collation, PlannedSample};
 use crate::mode_b::{EvaluationB, ModeB, Observer, PlanB};
-use crate::result::{End, ErrorClass, EvaluationResult};
+use crate::summary::{Measured, summarize};
 
 /// What comes of a candidate that cannot be installed: every sample counts as failed.
 pub(super) fn unusable(
@@ -37,10 +38,10 @@ pub(super) fn whole(
     start: Instant,
 ) -> EvaluationB {
     let Collated { samples, notes } = collated;
-    let aggregate = aggregate(&mode.serve.objective, &samples);
+    let aggregate = summarize(&mode.serve.objective, samples.iter().map(Measured::from));
     let end = match end {
         End::Cancelled => End::Cancelled,
-        _ if error_rate(&aggregate) > mode.serve.limits.error_rate_threshold => End::Failed,
+        _ if aggregate.error_rate() > mode.serve.limits.error_rate_threshold => End::Failed,
         end => end,
     };
     let result = EvaluationResult { end, samples, aggregate, seconds: start.elapsed().as_secs_f64() };
