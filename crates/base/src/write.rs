@@ -5,8 +5,13 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 use crate::error::{Result, failed};
 
+/// What the name of a file begins and ends with that is being written.
+const PREFIX: &str = ".taskwright-";
+const SUFFIX: &str = ".part";
 /// How much is gathered before it is written.
 const BUFFER: usize = 256 * 1024;
 
@@ -37,14 +42,71 @@ pub fn atomic_with(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
     let path = path.as_ref();
-    let folder = match path.parent() {
+    let file = part(path, durable, content)?;
+    file.persist(path).map_err(|error| failed("renaming to", path)(error.error))?;
+    match durable {
+        Durable::Yes => {
+            let folder = folder_of(path);
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("writing", path))
+        }
+        Durable::No => Ok(()),
+    }
+}
+
+/// The same, unless the file is there already: of several who write it, the first one does. Says whether this was it. It
+/// need not outlast a loss of power.
+///
+/// # Errors
+/// What the operating system or `content` said, at the path.
+pub fn first_with(
+    path: impl AsRef<Path>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<bool> {
+    let path = path.as_ref();
+    if path.exists() {
+        return Ok(false);
+    }
+    match part(path, Durable::No, content)?.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed("renaming to", path)(error.error)),
+    }
+}
+
+/// Removes what writers that were killed have left in a folder. Nobody may be writing there.
+///
+/// # Errors
+/// The folder cannot be read, or something in it not be removed.
+pub fn sweep(folder: impl AsRef<Path>) -> Result<()> {
+    let folder = folder.as_ref();
+    for entry in fs::read_dir(folder).map_err(failed("listing", folder))? {
+        let path = entry.map_err(failed("listing", folder))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+            fs::remove_file(&path).map_err(failed("removing", &path))?;
+        }
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+/// The content in a file beside its place.
+fn part(
+    path: &Path,
+    durable: Durable,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<NamedTempFile> {
+    let folder = folder_of(path);
     fs::create_dir_all(folder).map_err(failed("making", folder))?;
     let mut file = tempfile::Builder::new()
-        .prefix(".taskwright-")
-        .suffix(".part")
+        .prefix(PREFIX)
+        .suffix(SUFFIX)
         .tempfile_in(folder)
         .map_err(failed("writing", path))?;
     let mut out = BufWriter::with_capacity(BUFFER, file.as_file_mut());
@@ -55,13 +117,7 @@ pub fn atomic_with(
     if durable == Durable::Yes {
         file.as_file().sync_all().map_err(failed("writing", path))?;
     }
-    file.persist(path).map_err(|error| failed("renaming to", path)(error.error))?;
-    match durable {
-        Durable::Yes => {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("writing", path))
-        }
-        Durable::No => Ok(()),
-    }
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -83,5 +139,34 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
             assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         }
+    }
+
+    #[test]
+    fn of_several_who_write_a_file_the_first_one_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert!(first_with(&path, |out| out.write_all(b"one")).unwrap());
+        assert!(!first_with(&path, |_| unreachable!()).unwrap());
+        fs::remove_file(&path).unwrap();
+        // Somebody else is faster.
+        let late = first_with(&path, |out| {
+            fs::write(&path, "two")?;
+            out.write_all(b"three")
+        });
+        assert!(!late.unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_swept_away_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".taskwright-x1.part", "a.part", ".taskwright-lock", "file"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        sweep(folder.path()).unwrap();
+        let mut left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".taskwright-lock", "a.part", "file"]);
     }
 }
