@@ -10,14 +10,14 @@ use crate::problem::{Kind, Problem};
 
 /// An evaluation that the journal knows.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct KnownEvaluation {
     /// As it was charged.
     pub charged: Charged,
     /// How it ended, if it did.
     pub end: Option<End>,
 }
 
-impl Known {
+impl KnownEvaluation {
     /// What it cost in the end.
     pub fn cost(&self) -> Charge {
         let refund = self.end.as_ref().map(|end| end.refund).unwrap_or_default();
@@ -30,7 +30,7 @@ impl Known {
 
 /// Where a sample's result stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The evaluation.
     pub number: u64,
     /// Where its line begins in the evaluation's record.
@@ -41,12 +41,12 @@ type Samples = (String, String, Option<Vec<u32>>);
 
 /// What the journal adds up to.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct BudgetBook {
     candidates: BTreeMap<String, String>,
-    evaluations: Vec<Known>,
+    evaluations: Vec<KnownEvaluation>,
     used: BTreeMap<String, Charge>,
     /// Results that need not be made again, by tree and split.
-    results: HashMap<String, HashMap<String, HashMap<u32, Place>>>,
+    results: HashMap<String, HashMap<String, HashMap<u32, Location>>>,
     /// The optimizer's last evaluation of each tree on the same samples.
     same: HashMap<Samples, u64>,
     /// The last submission.
@@ -57,7 +57,7 @@ pub struct Ledger {
     pub verdict: Option<String>,
 }
 
-impl Ledger {
+impl BudgetBook {
     /// Takes in what the journal says next, or says why it cannot be true.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
         match entry {
@@ -87,7 +87,7 @@ impl Ledger {
         if charged.purpose == Purpose::Optimizer {
             self.same.insert(key(charged), charged.number);
         }
-        self.evaluations.push(Known { charged: charged.clone(), end: None });
+        self.evaluations.push(KnownEvaluation { charged: charged.clone(), end: None });
         Ok(())
     }
 
@@ -117,13 +117,13 @@ impl Ledger {
     }
 
     /// Notes where a sample's result stands.
-    pub fn remember(&mut self, tree: &str, split: &str, index: u32, place: Place) {
+    pub fn remember(&mut self, tree: &str, split: &str, index: u32, location: Location) {
         let results = self.results.entry(tree.to_owned()).or_default();
-        results.entry(split.to_owned()).or_default().entry(index).or_insert(place);
+        results.entry(split.to_owned()).or_default().entry(index).or_insert(location);
     }
 
     /// Where a sample's result stands, if it is known.
-    pub fn result(&self, tree: &str, split: &str, index: u32) -> Option<Place> {
+    pub fn result(&self, tree: &str, split: &str, index: u32) -> Option<Location> {
         self.results.get(tree)?.get(split)?.get(&index).copied()
     }
 
@@ -133,12 +133,12 @@ impl Ledger {
     }
 
     /// All evaluations, oldest first.
-    pub fn evaluations(&self) -> &[Known] {
+    pub fn evaluations(&self) -> &[KnownEvaluation] {
         &self.evaluations
     }
 
     /// One evaluation.
-    pub fn evaluation(&self, number: u64) -> Option<&Known> {
+    pub fn evaluation(&self, number: u64) -> Option<&KnownEvaluation> {
         self.evaluations.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
+use taskwright_base::digest::{Hasher, hex};
 
 /// The longest line that is read.
 const LONGEST: u64 = 64 << 20;
@@ -37,7 +37,7 @@ impl std::error::Error for Damage {}
 
 /// A file of lines, open for appending.
 #[derive(Debug)]
-pub struct Lines {
+pub struct ChainedLog {
     file: File,
     path: PathBuf,
     last: String,
@@ -50,14 +50,14 @@ pub struct Lines {
 #[derive(Debug)]
 pub struct Opened<T> {
     /// The file, ready to be appended to.
-    pub lines: Lines,
+    pub log: ChainedLog,
     /// Its values, with the offset at which each line begins.
     pub values: Vec<(u64, T)>,
     /// How many bytes of an append that was cut short were dropped.
     pub torn: u64,
 }
 
-impl Lines {
+impl ChainedLog {
     /// Opens a file, or makes it, and reads all of it.
     pub fn open<T: DeserializeOwned>(path: &Path) -> Result<Opened<T>, Damage> {
         let failed = |error: io::Error| Damage { path: path.to_owned(), line: 0, what: error.to_string() };
@@ -74,8 +74,8 @@ impl Lines {
             file.set_len(length).and_then(|()| file.sync_all()).map_err(failed)?;
         }
         file.seek(SeekFrom::Start(length)).map_err(failed)?;
-        let lines = Self { file, path: path.to_owned(), last, length, broken: None };
-        Ok(Opened { lines, values, torn })
+        let log = Self { file, path: path.to_owned(), last, length, broken: None };
+        Ok(Opened { log, values, torn })
     }
 
     /// How many bytes the file has; the next line begins there.
@@ -216,8 +216,11 @@ fn split(line: &[u8]) -> Result<(&str, &[u8]), String> {
 }
 
 fn checksum_of(last: &str, json: &[u8]) -> String {
-    let digest = Sha256::new().chain_update(last).chain_update(b"\n").chain_update(json).finalize();
-    crate::hex(&digest[..8])
+    let mut hasher = Hasher::new();
+    for part in [last.as_bytes(), b"\n", json] {
+        hasher.update(part);
+    }
+    hex(&hasher.finish().bytes()[..8])
 }
 
 #[cfg(test)]
@@ -227,25 +230,25 @@ mod tests {
     fn written(values: &[u64]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
-        let mut opened = Lines::open::<u64>(&path).unwrap();
+        let mut opened = ChainedLog::open::<u64>(&path).unwrap();
         for value in values {
-            opened.lines.append(value).unwrap();
+            opened.log.append(value).unwrap();
         }
-        opened.lines.sync().unwrap();
+        opened.log.sync().unwrap();
         (folder, path)
     }
 
     fn values(path: &Path) -> Result<Vec<u64>, Damage> {
-        Ok(Lines::open::<u64>(path)?.values.into_iter().map(|(_, value)| value).collect())
+        Ok(ChainedLog::open::<u64>(path)?.values.into_iter().map(|(_, value)| value).collect())
     }
 
     #[test]
     fn what_was_appended_is_read_again() {
         let (_folder, path) = written(&[1, 2, 3]);
         assert_eq!(values(&path).unwrap(), [1, 2, 3]);
-        let opened = Lines::open::<u64>(&path).unwrap();
+        let opened = ChainedLog::open::<u64>(&path).unwrap();
         assert_eq!(read_at::<u64>(&path, opened.values[1].0).unwrap(), 2);
-        assert_eq!(read_between::<u64>(&path, opened.values[1].0, opened.lines.length()).unwrap(), [2, 3]);
+        assert_eq!(read_between::<u64>(&path, opened.values[1].0, opened.log.length()).unwrap(), [2, 3]);
     }
 
     #[test]
@@ -257,8 +260,8 @@ mod tests {
             let lines = whole[..cut].split(|byte| *byte == b'\n').count() - 1;
             assert_eq!(values(&path).unwrap(), [10, 20, 30][..lines]);
             // The file can be appended to afterwards.
-            let mut opened = Lines::open::<u64>(&path).unwrap();
-            opened.lines.append(&99u64).unwrap();
+            let mut opened = ChainedLog::open::<u64>(&path).unwrap();
+            opened.log.append(&99u64).unwrap();
             assert_eq!(values(&path).unwrap().last(), Some(&99));
         }
     }
@@ -283,10 +286,10 @@ mod tests {
     #[test]
     fn a_failed_append_leaves_the_file_as_it_was() {
         let (_folder, path) = written(&[1]);
-        let mut opened = Lines::open::<u64>(&path).unwrap();
+        let mut opened = ChainedLog::open::<u64>(&path).unwrap();
         // A file that is open for reading only cannot be written.
-        opened.lines.file = File::open(&path).unwrap();
-        assert!(opened.lines.append(&2u64).is_err());
+        opened.log.file = File::open(&path).unwrap();
+        assert!(opened.log.append(&2u64).is_err());
         assert_eq!(values(&path).unwrap(), [1]);
     }
 }

@@ -6,14 +6,14 @@
 //! whole blocks: whatever is computed from such aggregates, of one candidate or of many, is a combination of sums over
 //! blocks, and never says anything of a part of one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use sha2::{Digest, Sha256};
+use taskwright_base::digest::Hasher;
 use taskwright_language::model::Access;
 use taskwright_language::serve::ServeSplit;
 
 use crate::api::Choice;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Kind, Problem, shown};
 
 /// A split, ready to choose samples from.
 #[derive(Debug)]
@@ -41,16 +41,16 @@ impl Chooser {
     /// Cuts a split into blocks.
     pub fn new(name: &str, split: &ServeSplit) -> Self {
         let ids: HashMap<String, u32> = split.samples.iter().cloned().zip(0..).collect();
-        let mut order: Vec<(Vec<u8>, u32)> = split
-            .samples
-            .iter()
-            .zip(0..)
-            .map(|(id, index)| {
-                let hash = Sha256::new().chain_update(name).chain_update([0]).chain_update(id).finalize();
-                (hash.to_vec(), index)
-            })
-            .collect();
-        order.sort();
+        let digest = |id: &str| {
+            let mut hasher = Hasher::new();
+            for part in [name.as_bytes(), &[0], id.as_bytes()] {
+                hasher.update(part);
+            }
+            hasher.finish()
+        };
+        let mut order: Vec<_> =
+            split.samples.iter().zip(0..).map(|(id, index)| (digest(id), index)).collect();
+        order.sort_unstable();
         let floor = if split.access == Access::NonViewable { split.min_samples.max(1) } else { 1 };
         let count = order.len();
         let blocks = count.checked_div(usize::try_from(floor).unwrap_or(usize::MAX)).unwrap_or_default();
@@ -154,20 +154,20 @@ impl Chooser {
         })
     }
 
-    fn known(&self, ids: &[String]) -> Result<std::collections::HashSet<u32>, Problem> {
-        let mut known = std::collections::HashSet::new();
+    fn known(&self, ids: &[String]) -> Result<HashSet<u32>, Problem> {
+        let mut known = HashSet::new();
         for id in ids {
             let Some(index) = self.ids.get(id) else {
                 return Err(Problem::new(
                     Kind::Usage,
-                    format!("the split `{}` has no sample `{}`", self.name, shortened(id)),
+                    format!("the split `{}` has no sample `{}`", self.name, shown(id)),
                     "`taskwright plan --json` lists the samples of the splits that show them",
                 ));
             };
             if !known.insert(*index) {
                 return Err(Problem::new(
                     Kind::Usage,
-                    format!("the sample `{}` is named twice", shortened(id)),
+                    format!("the sample `{}` is named twice", shown(id)),
                     "name each sample once",
                 ));
             }
@@ -187,16 +187,6 @@ impl Chooser {
             )
         });
         Chosen { samples, note }
-    }
-}
-
-/// A name as it may stand in a message, however long it is.
-pub fn shortened(name: &str) -> String {
-    const MOST: usize = 60;
-    if name.chars().count() <= MOST {
-        name.to_owned()
-    } else {
-        name.chars().take(MOST).chain(['…']).collect()
     }
 }
 

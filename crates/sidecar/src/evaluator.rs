@@ -2,10 +2,12 @@
 
 mod nested;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use taskwright_base::{Error, Result, failed_to};
 use taskwright_eval::{
     Cancel, CommitId, EvalError, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal,
     SampleResult, Sandbox, SandboxOptions, Store,
@@ -16,7 +18,7 @@ use taskwright_language::serve::ServeConfig;
 use self::nested::Nested;
 use crate::api::Candidate;
 use crate::events::Sample;
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::problem::{Kind, Problem};
 use crate::runner::{Job, Runner};
 
@@ -38,24 +40,23 @@ enum Engine {
 }
 
 /// Opens the evaluator of a container.
-pub fn open(config: &ServeConfig, places: &Places) -> Result<Evaluator, String> {
-    let text = |error: EvalError| error.to_string();
-    let taskwright =
-        std::env::current_exe().map_err(|error| format!("finding the `taskwright` binary: {error}"))?;
+pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
+    let text = |error: EvalError| Error::new(error.to_string());
+    let taskwright = std::env::current_exe().map_err(failed_to("finding the `taskwright` binary"))?;
     // Away from a container, on a developer's machine, what isolation there is must do.
-    let isolation = if places.image == Path::new("/taskwright") {
+    let isolation = if paths.image == Path::new("/taskwright") {
         IsolationMode::Required
     } else {
         IsolationMode::BestEffort
     };
-    let runtime = places.runtime.join("eval");
+    let runtime = paths.runtime.join("eval");
     let serve = Arc::new(config.clone());
     let (engine, sandbox) = match config.mode {
         Mode::A => {
             let mode_a = ModeA::open(Options {
                 serve,
-                dataset: places.image.join("dataset"),
-                scorer: places.image.join("scorer"),
+                dataset: paths.image.join("dataset"),
+                scorer: paths.image.join("scorer"),
                 taskwright,
                 runtime,
                 isolation,
@@ -68,16 +69,16 @@ pub fn open(config: &ServeConfig, places: &Places) -> Result<Evaluator, String> 
         Mode::B => {
             let sandbox =
                 Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None }).map_err(text)?;
-            (Engine::B(Nested::open(serve, places, sandbox.clone())?), sandbox)
+            (Engine::B(Nested::open(serve, paths, sandbox.clone())?), sandbox)
         }
     };
     for gap in sandbox.gaps() {
         eprintln!("taskwright: without {}: {}", gap.name, gap.consequence);
     }
     let store = Store::open(
-        &places.state.join("candidates"),
+        &paths.state.join("candidates"),
         &config.baseline,
-        &places.image.join("baseline"),
+        &paths.image.join("baseline"),
         sandbox,
     )
     .map_err(text)?;
@@ -93,20 +94,20 @@ pub fn open(config: &ServeConfig, places: &Places) -> Result<Evaluator, String> 
 
 impl Runner for Evaluator {
     fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem> {
-        let ours = |error: &dyn std::fmt::Display| {
-            eprintln!("taskwright: taking in {commit}: {error}");
+        let failed = |error: &dyn std::fmt::Display| {
+            eprintln!("taskwright: importing {commit}: {error}");
             Problem::new(
                 Kind::Broken,
-                "the candidate could not be taken in, for reasons of the service",
+                "the candidate could not be imported, for reasons of the service",
                 "try again",
             )
         };
-        let id: CommitId = commit.parse().map_err(|error| ours(&error))?;
-        let mut pack = File::open(upload).map_err(|error| ours(&error))?;
+        let id: CommitId = commit.parse().map_err(|error| failed(&error))?;
+        let mut pack = File::open(upload).map_err(|error| failed(&error))?;
         match self.store.import(&id, &mut pack, &self.limits) {
-            Ok(taken) => Ok(Candidate { commit: taken.commit.to_string(), tree: taken.tree.to_string() }),
+            Ok(new) => Ok(Candidate { commit: new.commit.to_string(), tree: new.tree.to_string() }),
             Err(ImportError::Refused(refusal)) => Err(refused(&refusal)),
-            Err(ImportError::Failed(error)) => Err(ours(&error)),
+            Err(ImportError::Failed(error)) => Err(failed(&error)),
         }
     }
 
@@ -118,15 +119,13 @@ impl Runner for Evaluator {
         self.deterministic
     }
 
-    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<(), String> {
-        let id: CommitId = job.commit.parse().map_err(|error: EvalError| error.to_string())?;
-        let candidate = match self.store.find(&id) {
-            Ok(Some(candidate)) => candidate,
-            Ok(None) => return Err(format!("the candidate {id} is not in the store")),
-            Err(error) => return Err(error.to_string()),
-        };
-        let checkout = self.store.checkout(&candidate).map_err(|error| error.to_string())?;
-        let indexes: std::collections::HashMap<&str, u32> =
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()> {
+        let text = |error: EvalError| Error::new(error.to_string());
+        let id: CommitId = job.commit.parse().map_err(text)?;
+        let known = self.store.find(&id).map_err(text)?;
+        let candidate = known.ok_or_else(|| Error::new(format!("the candidate {id} is not in the store")))?;
+        let checkout = self.store.checkout(&candidate).map_err(text)?;
+        let indexes: HashMap<&str, u32> =
             job.samples.iter().map(|(index, id)| (id.as_str(), *index)).collect();
         let ids: Vec<String> = job.samples.iter().map(|(_, id)| id.clone()).collect();
         // Samples finish on several threads; whoever records them sees one at a time.
@@ -151,10 +150,10 @@ impl Runner for Evaluator {
         }
     }
 
-    fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String> {
+    fn bundle(&self, commits: &[String], to: &Path) -> Result<()> {
+        let text = |error: EvalError| Error::new(error.to_string());
         let ids: Result<Vec<CommitId>, EvalError> = commits.iter().map(|commit| commit.parse()).collect();
-        let ids = ids.map_err(|error| error.to_string())?;
-        self.store.bundle(&ids, to).map_err(|error| error.to_string())
+        self.store.bundle(&ids.map_err(text)?, to).map_err(text)
     }
 }
 
@@ -164,7 +163,7 @@ fn refused(refusal: &Refusal) -> Problem {
         Refusal::TooLarge { .. } => Kind::TooLarge,
         Refusal::Forbidden { .. } | Refusal::ReadOnly { .. } => Kind::Candidate,
     };
-    let remedy = match refusal {
+    let hint = match refusal {
         Refusal::Damaged { .. } | Refusal::Incomplete { .. } => {
             "use `taskwright eval`, which makes the upload"
         }
@@ -172,5 +171,5 @@ fn refused(refusal: &Refusal) -> Problem {
         Refusal::Forbidden { .. } => "remove it, commit, and try again",
         Refusal::ReadOnly { .. } => "`git checkout` it from the baseline's commit, commit, and try again",
     };
-    Problem::new(kind, refusal.to_string(), remedy)
+    Problem::new(kind, refusal.to_string(), hint)
 }

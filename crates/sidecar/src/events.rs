@@ -205,4 +205,9 @@ impl Sample {
             copied: None,
         }
     }
+
+    /// Whether it would come out the same again: what failed for want of time, or for no fault of the candidate's, might not.
+    pub fn is_lasting(&self) -> bool {
+        self.value.is_some() && self.failure != Some(FailureKind::Timeout)
+    }
 }

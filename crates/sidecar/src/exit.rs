@@ -1,6 +1,9 @@
-//! The exit statuses of all commands.
+//! The exit statuses of all commands, and how a command ends with an error.
 
-/// Done.
+use std::process::ExitCode;
+
+use taskwright_base::Error;
+
 pub const DONE: u8 = 0;
 /// The evaluation failed.
 pub const FAILED: u8 = 1;
@@ -14,3 +17,12 @@ pub const UNREACHABLE: u8 = 4;
 /// The table, as help shows it.
 pub const HELP: &str = "Exit status: 0 done, 1 the evaluation failed, 2 wrong usage, \
 3 refused (budget, access, candidate), 4 the eval sidecar cannot be reached.";
+
+/// Says what went wrong and what to do about it, and ends with a status.
+pub fn after(status: u8, error: &Error) -> ExitCode {
+    eprintln!("taskwright: {error}");
+    if let Some(hint) = error.hint_text() {
+        eprintln!("  {hint}");
+    }
+    ExitCode::from(status)
+}

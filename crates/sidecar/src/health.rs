@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::cli::RootArguments;
-use crate::client::http::Service;
+use crate::client::remote::Remote;
 use crate::exit;
-use crate::places::{PORT, Places};
+use crate::paths::{PORT, Paths};
 
 /// Says whether the service answers.
 pub fn health(arguments: &RootArguments) -> ExitCode {
-    let noted = fs::read_to_string(Places::under(&arguments.root).address()).ok();
+    let noted = fs::read_to_string(Paths::under(&arguments.root).address()).ok();
     let port = noted.and_then(|address| address.rsplit(':').next()?.parse().ok()).unwrap_or(PORT);
-    let service = Service::at(&format!("http://127.0.0.1:{port}"), Some(Duration::from_secs(4)));
+    let service = Remote::at(&format!("http://127.0.0.1:{port}"), Some(Duration::from_secs(4)));
     match service.get::<serde_json::Value>("/health") {
         Ok(answer) => {
             if arguments.output.json {

@@ -10,8 +10,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::chained_log::{ChainedLog, Damage, Opened};
 use crate::events::Entry;
-use crate::lines::{Damage, Lines, Opened};
 
 const LINES: &str = "journal.jsonl";
 const NOTE: &str = "journal.end";
@@ -19,7 +19,7 @@ const NOTE: &str = "journal.end";
 /// The journal, open for appending.
 #[derive(Debug)]
 pub struct Journal {
-    lines: Lines,
+    log: ChainedLog,
     note: File,
 }
 
@@ -32,16 +32,16 @@ impl Journal {
     /// Opens the journal in a folder, or begins one, and reads all of it: the entries, and how many bytes of a line that
     /// was cut short were dropped.
     pub fn open(folder: &Path) -> Result<(Self, Vec<Entry>, u64), Damage> {
-        let Opened { lines, values, torn } = Lines::open::<Entry>(&path(folder))?;
-        let place = folder.join(NOTE);
-        let failed = |error: io::Error| Damage { path: place.clone(), line: 0, what: error.to_string() };
+        let Opened { log, values, torn } = ChainedLog::open::<Entry>(&path(folder))?;
+        let note_path = folder.join(NOTE);
+        let failed = |error: io::Error| Damage { path: note_path.clone(), line: 0, what: error.to_string() };
         let mut note = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&place)
+            .open(&note_path)
             .map_err(failed)?;
         let mut text = String::new();
         note.read_to_string(&mut text).map_err(failed)?;
@@ -51,25 +51,29 @@ impl Journal {
             // Killed before the first note.
             None if text.is_empty() && values.len() <= 1 => {}
             None => {
-                return Err(Damage { path: place, line: 1, what: "the note is not understood".to_owned() });
+                return Err(Damage {
+                    path: note_path,
+                    line: 1,
+                    what: "the note is not understood".to_owned(),
+                });
             }
-            Some((length, _)) if length > lines.length() => {
+            Some((length, _)) if length > log.length() => {
                 return Err(missing("lines that were written are missing from here on"));
             }
-            Some((length, last)) if length == lines.length() && last != lines.last() => {
+            Some((length, last)) if length == log.length() && last != log.last() => {
                 return Err(missing("this is not where the journal ended"));
             }
             Some(_) => {}
         }
-        let journal = Self { lines, note };
+        let journal = Self { log, note };
         journal.write_note().and_then(|()| journal.note.sync_all()).map_err(failed)?;
         Ok((journal, values.into_iter().map(|(_, entry)| entry).collect(), torn))
     }
 
     /// Appends an entry, durably. After an error the journal is as it was, or takes nothing more.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
-        self.lines.append(entry)?;
-        self.lines.sync()?;
+        self.log.append(entry)?;
+        self.log.sync()?;
         // The entry stands. A note that cannot be written over the one before lags behind, which is allowed.
         if let Err(error) = self.write_note() {
             eprintln!("taskwright: noting the journal's end: {error}");
@@ -78,8 +82,7 @@ impl Journal {
     }
 
     fn write_note(&self) -> io::Result<()> {
-        self.note
-            .write_all_at(format!("{:020} {:>16}\n", self.lines.length(), self.lines.last()).as_bytes(), 0)
+        self.note.write_all_at(format!("{:020} {:>16}\n", self.log.length(), self.log.last()).as_bytes(), 0)
     }
 }
 
@@ -101,16 +104,16 @@ pub mod testing {
         let kept: Vec<&str> = text.split_inclusive('\n').collect();
         std::fs::write(&path, kept[..kept.len() - lines].concat()).unwrap();
         if !noted {
-            let lines = Lines::open::<Entry>(&path).unwrap().lines;
+            let log = ChainedLog::open::<Entry>(&path).unwrap().log;
             let note = OpenOptions::new().write(true).open(folder.join(NOTE)).unwrap();
-            Journal { lines, note }.write_note().unwrap();
+            Journal { log, note }.write_note().unwrap();
         }
     }
 
     /// A journal on a device that is always full.
     pub fn full(folder: &Path) -> Option<Journal> {
-        let lines = Lines::open::<Entry>(Path::new("/dev/full")).ok()?.lines;
-        Some(Journal { lines, note: File::create(folder.join("note")).unwrap() })
+        let log = ChainedLog::open::<Entry>(Path::new("/dev/full")).ok()?.log;
+        Some(Journal { log, note: File::create(folder.join("note")).unwrap() })
     }
 }
 

@@ -1,13 +1,13 @@
-//! Where things are in the sidecar's container.
+//! The paths of the sidecar's container.
 
 use std::path::{Path, PathBuf};
 
 /// The port that the service listens on.
 pub const PORT: u16 = 8700;
 
-/// Where things are. Tests put them all under a folder of their own.
+/// The folders of the sidecar. Tests put them all under a folder of their own.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct Paths {
     /// What the image brings: the serve config, the baseline, the scorer and the dataset.
     pub image: PathBuf,
     /// The journal, the records and the candidates.
@@ -18,8 +18,8 @@ pub struct Places {
     pub evidence: PathBuf,
 }
 
-impl Places {
-    /// The places under a root; `/` in a container.
+impl Paths {
+    /// The folders under a root; `/` in a container.
     pub fn under(root: &Path) -> Self {
         Self {
             image: root.join("taskwright"),
@@ -34,12 +34,12 @@ impl Places {
         self.runtime.join("admin")
     }
 
-    /// The socket that finalizing is asked for through.
+    /// The socket through which root asks for the verdict.
     pub fn socket(&self) -> PathBuf {
         self.admin_folder().join("socket")
     }
 
-    /// Where the address stands that the service listens on.
+    /// The file that says which address the service listens on.
     pub fn address(&self) -> PathBuf {
         self.admin_folder().join("address")
     }

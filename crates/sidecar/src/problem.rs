@@ -1,21 +1,23 @@
 //! Refusals and failures as the service reports them: what, why, and what to do instead.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+use taskwright_base::Error;
+use taskwright_base::text::brief;
+
+use crate::exit;
 
 /// What kind of problem it is; the kind decides the HTTP status and the command's exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The request makes no sense.
     Usage,
-    /// There is no such thing.
     NotFound,
-    /// The request is larger than the task allows.
     TooLarge,
     /// The candidate is not acceptable.
     Candidate,
     /// The split may not be used like that.
     Access,
-    /// The budget does not suffice.
     Budget,
     /// There is no room for more.
     Full,
@@ -41,125 +43,94 @@ impl Kind {
         Self::Broken,
     ];
 
-    /// The HTTP status.
+    /// Its HTTP status, a command's exit status, its name on the wire, and what it says in general.
+    fn row(self) -> (u16, u8, &'static str, &'static str) {
+        match self {
+            Self::Usage => (400, exit::USAGE, "usage", "the request makes no sense"),
+            Self::NotFound => (404, exit::USAGE, "not-found", "there is no such thing"),
+            Self::TooLarge => (413, exit::REFUSED, "too-large", "the request is too large"),
+            Self::Candidate => (422, exit::REFUSED, "candidate", "the candidate is not acceptable"),
+            Self::Access => (403, exit::REFUSED, "access", "the split may not be used like that"),
+            Self::Budget => (403, exit::REFUSED, "budget", "the budget does not suffice"),
+            Self::Full => (507, exit::REFUSED, "full", "there is no room for more"),
+            Self::Sealed => (409, exit::REFUSED, "sealed", "the work is over"),
+            Self::Busy => (429, exit::REFUSED, "busy", "too much is going on"),
+            Self::Broken => (503, exit::UNREACHABLE, "broken", "the service cannot work"),
+        }
+    }
+
     pub fn status(self) -> u16 {
-        match self {
-            Self::Usage => 400,
-            Self::NotFound => 404,
-            Self::TooLarge => 413,
-            Self::Candidate => 422,
-            Self::Access | Self::Budget => 403,
-            Self::Full => 507,
-            Self::Sealed => 409,
-            Self::Busy => 429,
-            Self::Broken => 503,
-        }
+        self.row().0
     }
 
-    /// The exit status of a command that met it.
     pub fn exit(self) -> u8 {
-        match self {
-            Self::Usage | Self::NotFound => crate::exit::USAGE,
-            Self::TooLarge
-            | Self::Candidate
-            | Self::Access
-            | Self::Budget
-            | Self::Full
-            | Self::Sealed
-            | Self::Busy => crate::exit::REFUSED,
-            Self::Broken => crate::exit::UNREACHABLE,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::NotFound => "not-found",
-            Self::TooLarge => "too-large",
-            Self::Candidate => "candidate",
-            Self::Access => "access",
-            Self::Budget => "budget",
-            Self::Full => "full",
-            Self::Sealed => "sealed",
-            Self::Busy => "busy",
-            Self::Broken => "broken",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::Usage => "the request makes no sense",
-            Self::NotFound => "there is no such thing",
-            Self::TooLarge => "the request is too large",
-            Self::Candidate => "the candidate is not acceptable",
-            Self::Access => "the split may not be used like that",
-            Self::Budget => "the budget does not suffice",
-            Self::Full => "there is no room for more",
-            Self::Sealed => "the work is over",
-            Self::Busy => "too much is going on",
-            Self::Broken => "the service cannot work",
-        }
+        self.row().1
     }
 }
 
 /// A refusal or a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Its kind.
     pub kind: Kind,
-    /// What is wrong.
     pub detail: String,
     /// What to do instead.
-    pub remedy: String,
+    pub hint: String,
 }
 
 impl Problem {
-    /// A problem of a kind.
-    pub fn new(kind: Kind, detail: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), remedy: remedy.into() }
+    pub fn new(kind: Kind, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), hint: hint.into() }
     }
 
     /// The problem as it is sent.
     pub fn to_wire(&self) -> Wire {
+        let (status, _, name, title) = self.kind.row();
         Wire {
-            kind: format!("urn:taskwright:problem:{}", self.kind.name()),
-            title: self.kind.title().to_owned(),
-            status: self.kind.status(),
+            kind: format!("urn:taskwright:problem:{name}"),
+            title: title.to_owned(),
+            status,
             detail: self.detail.clone(),
-            remedy: self.remedy.clone(),
+            remedy: self.hint.clone(),
         }
     }
 
     /// The problem that was sent.
     pub fn from_wire(wire: Wire) -> Self {
         let name = wire.kind.rsplit(':').next().unwrap_or_default();
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(Kind::Broken);
-        Self { kind, detail: wire.detail, remedy: wire.remedy }
+        let kind = Kind::ALL.into_iter().find(|kind| kind.row().2 == name).unwrap_or(Kind::Broken);
+        Self { kind, detail: wire.detail, hint: wire.remedy }
     }
 }
 
-impl std::fmt::Display for Problem {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.detail)?;
-        if !self.remedy.is_empty() {
-            write!(formatter, "\n  {}", self.remedy)?;
+        if !self.hint.is_empty() {
+            write!(formatter, "\n  {}", self.hint)?;
         }
         Ok(())
     }
 }
 
-/// A problem as `application/problem+json`.
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::new(problem.detail).hint(problem.hint)
+    }
+}
+
+/// A name that somebody sent, as a message shows it, however long it is.
+pub fn shown(name: &str) -> String {
+    brief(name, 60)
+}
+
+/// A problem as `application/problem+json` (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wire {
-    /// Its kind, as a name that stays.
+    /// A name that stays.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The kind in words.
     pub title: String,
-    /// The HTTP status.
     pub status: u16,
-    /// What is wrong.
     pub detail: String,
-    /// What to do instead.
     pub remedy: String,
 }

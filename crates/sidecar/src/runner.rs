@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use taskwright_base::Result;
 use taskwright_eval::Cancel;
 
 use crate::api::Candidate;
@@ -11,7 +12,6 @@ use crate::problem::Problem;
 /// Work to be done on a candidate.
 #[derive(Debug)]
 pub struct Job {
-    /// The candidate's commit.
     pub commit: String,
     /// The samples: position in the split, and id.
     pub samples: Vec<(u32, String)>,
@@ -19,7 +19,7 @@ pub struct Job {
 
 /// Runs and scores candidates.
 pub trait Runner: Send + Sync {
-    /// Takes in a candidate that was uploaded as a pack; nothing in it is trusted.
+    /// Imports a candidate that was uploaded as a pack; nothing in it is trusted.
     fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem>;
 
     /// How many bytes of the disk all candidates take together.
@@ -30,9 +30,9 @@ pub trait Runner: Send + Sync {
 
     /// Runs and scores samples, handing over each as it finishes. Returns early if asked to stop.
     ///
-    /// An error is a failure of ours that left samples without a result.
-    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<(), String>;
+    /// An error is an infrastructure error that left samples without a result.
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()>;
 
     /// Writes a git bundle of candidates.
-    fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String>;
+    fn bundle(&self, commits: &[String], to: &Path) -> Result<()>;
 }

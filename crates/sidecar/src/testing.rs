@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use taskwright_base::{Result, failed};
 use taskwright_eval::{Attempts, Cancel, FailureKind};
 use taskwright_language::serve::ServeConfig;
 
@@ -93,7 +94,7 @@ impl Runner for Fake {
         !self.noisy
     }
 
-    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<(), String> {
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()> {
         let way = self.ways.lock().unwrap().get(&job.commit).copied().unwrap_or(Way::Value(1.0));
         for (index, id) in &job.samples {
             match way {
@@ -130,8 +131,8 @@ impl Runner for Fake {
         Ok(())
     }
 
-    fn bundle(&self, commits: &[String], to: &Path) -> Result<(), String> {
-        std::fs::write(to, commits.join("\n")).map_err(|error| error.to_string())
+    fn bundle(&self, commits: &[String], to: &Path) -> Result<()> {
+        std::fs::write(to, commits.join("\n")).map_err(failed("writing", to))
     }
 }
 

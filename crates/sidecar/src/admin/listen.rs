@@ -1,38 +1,36 @@
-//! What only root in the sidecar may ask: finalizing and archiving, over a unix socket.
-//!
-//! A request is one line, the answer JSON lines: what is going on, and last what came out. Who asks may go away; the
-//! work goes on, and who asks again gets what came of it.
+//! The server's side of root's socket. Who asks may go away; the work goes on, and who asks again gets what came of it.
 
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use taskwright_base::Result;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
+use super::protocol::{Reply, Request, Tell};
+use crate::paths::Paths;
+
 /// Does what is asked for, telling what is going on.
-pub type Act = Arc<dyn Fn(Ask, &dyn Fn(String)) -> Result<serde_json::Value, String> + Send + Sync>;
+pub type Act = Arc<dyn Fn(Request, Tell<'_>) -> Result<serde_json::Value> + Send + Sync>;
 
-/// What is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ask {
-    /// Seal, decide, and write all evidence.
-    Finalize,
-    /// Write the evidence of the work so far.
-    Archive,
-}
-
-/// A line of the answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tell {
-    /// What is going on.
-    Progress(String),
-    /// It is done: where the evidence is, and the verdict if there is one.
-    Done(serde_json::Value),
-    /// It failed.
-    Failed(String),
+/// Makes the socket, in a folder that only root may enter: at no moment could anybody else open it.
+pub fn bind(paths: &Paths) -> io::Result<UnixListener> {
+    let folder = paths.admin_folder();
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?,
+    }
+    let socket = paths.socket();
+    match fs::remove_file(&socket) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&socket)?;
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
 }
 
 /// Answers until the future that serves them is dropped.
@@ -55,32 +53,32 @@ async fn answer(stream: UnixStream, act: Act) -> Option<()> {
     let (from, mut to) = stream.into_split();
     let mut line = Vec::new();
     BufReader::new(from.take(4096)).read_until(b'\n', &mut line).await.ok()?;
-    let (sender, mut lines) = mpsc::unbounded_channel();
-    match serde_json::from_slice::<Ask>(&line) {
-        Ok(ask) => {
+    let (sender, mut replies) = mpsc::unbounded_channel();
+    match serde_json::from_slice::<Request>(&line) {
+        Ok(request) => {
             tokio::task::spawn_blocking(move || {
                 let tell = |line: String| {
                     println!("taskwright: {line}");
                     // Nobody may be listening any more: the work goes on.
-                    let _ = sender.send(Tell::Progress(line));
+                    let _ = sender.send(Reply::Progress(line));
                 };
-                let last = match act(ask, &tell) {
-                    Ok(value) => Tell::Done(value),
+                let last = match act(request, &tell) {
+                    Ok(value) => Reply::Done(value),
                     Err(error) => {
                         eprintln!("taskwright: {error}");
-                        Tell::Failed(error)
+                        Reply::Failed(error.to_string())
                     }
                 };
                 let _ = sender.send(last);
             });
         }
         Err(error) => {
-            let _ = sender.send(Tell::Failed(format!("the request is not understood: {error}")));
+            let _ = sender.send(Reply::Failed(format!("the request is not understood: {error}")));
             drop(sender);
         }
     }
-    while let Some(tell) = lines.recv().await {
-        let mut text = serde_json::to_vec(&tell).ok()?;
+    while let Some(reply) = replies.recv().await {
+        let mut text = serde_json::to_vec(&reply).ok()?;
         text.push(b'\n');
         to.write_all(&text).await.ok()?;
     }

@@ -1,4 +1,8 @@
 //! One request on a connection of its own, sent and answered while the caller waits.
+//!
+//! Written on hyper, which the server needs anyway, because the answer must be listened for while the request is still
+//! being sent: a service that refuses an upload says so at once. A client that sends first and listens then (ureq 3.5 was
+//! tried) goes on sending until the connection breaks, and the refusal is lost.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, Read};
@@ -188,5 +192,48 @@ fn told(error: hyper::Error) -> io::Error {
     match std::error::Error::source(&error) {
         Some(cause) => io::Error::other(format!("{error}: {cause}")),
         None => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::sync::mpsc as threads;
+
+    use super::*;
+
+    /// Zeros without end; counts how many were asked for.
+    struct Endless(u64);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            buffer.fill(0);
+            self.0 += buffer.len() as u64;
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_heard_while_the_upload_goes_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/upload", listener.local_addr().unwrap());
+        let (heard, wait) = threads::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Reads the beginning, refuses, and reads no more of it, but keeps the connection.
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 9\r\n\r\ntoo large").unwrap();
+            let _ = wait.recv_timeout(Duration::from_mins(1));
+        });
+        let mut bytes = Endless(0);
+        let request = Request::builder().method("PUT").uri(url);
+        let mut answer = send(request, Content::Stream(&mut bytes), Some(Duration::from_mins(1))).unwrap();
+        let mut text = String::new();
+        answer.read_to_string(&mut text).unwrap();
+        assert_eq!((answer.status.as_u16(), text.as_str()), (413, "too large"));
+        assert!(bytes.0 < 1 << 30, "{}", bytes.0);
+        drop(heard);
+        server.join().unwrap();
     }
 }

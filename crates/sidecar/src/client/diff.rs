@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::http::{Failure, Service};
-use super::{end, eval, print_json, print_line, show};
+use super::failure::Failure;
+use super::output::{end, print_json, print_line};
+use super::remote::{Remote, evaluation_path};
+use super::show;
 use crate::api::{Evaluation, SampleView};
 use crate::cli::DiffArguments;
 use crate::exit;
@@ -32,8 +34,8 @@ struct Changed {
 /// Compares two evaluations.
 pub fn diff(arguments: &DiffArguments) -> ExitCode {
     end((|| {
-        let service = Service::of_environment();
-        let get = |id: &str| service.get::<Evaluation>(&format!("/evaluations/{}", eval::checked(id)?));
+        let service = Remote::of_environment();
+        let get = |id: &str| service.get::<Evaluation>(&evaluation_path(id)?);
         let (a, b) = (get(&arguments.a)?, get(&arguments.b)?);
         let samples = match (scores(&service, &a)?, scores(&service, &b)?) {
             (Some(before), Some(after)) => changed(&before, &after),
@@ -59,9 +61,13 @@ pub fn diff(arguments: &DiffArguments) -> ExitCode {
                 show::short(&b.commit)
             ));
         }
-        let text = |score: Option<f64>| score.map_or_else(|| "-".to_owned(), |score| score.to_string());
         for sample in &samples {
-            print_line(&format!("  {}: {} -> {}", sample.id, text(sample.a), text(sample.b)));
+            print_line(&format!(
+                "  {}: {} -> {}",
+                sample.id,
+                show::text_of(sample.a),
+                show::text_of(sample.b)
+            ));
         }
         Ok(exit::DONE)
     })())
@@ -69,11 +75,11 @@ pub fn diff(arguments: &DiffArguments) -> ExitCode {
 
 /// The score of each sample; none if the split does not show them.
 fn scores(
-    service: &Service,
+    service: &Remote,
     evaluation: &Evaluation,
 ) -> Result<Option<BTreeMap<String, Option<f64>>>, Failure> {
     let mut scores = BTreeMap::new();
-    let path = format!("/evaluations/{}/samples", evaluation.id);
+    let path = format!("{}/samples", evaluation_path(&evaluation.id)?);
     match service.stream(&path, |sample: SampleView| scores.insert(sample.id, sample.score).is_none()) {
         Ok(()) => Ok(Some(scores)),
         Err(Failure::Problem(problem)) if problem.kind == crate::problem::Kind::Access => Ok(None),

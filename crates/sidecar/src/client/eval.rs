@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use super::http::{Failure, Service};
-use super::{end, keep, print_json, print_line, repository, show, status_of};
+use super::failure::Failure;
+use super::output::{end, print_json, print_line, status_of};
+use super::remote::{Remote, evaluation_path};
+use super::{keep, repository, show};
 use crate::api::{Candidate, Choice, Evaluation, Event, NewEvaluation, Nomination, Page, Plan, Progress};
 use crate::cli::{EvalArguments, OneArguments, SubmitArguments, WaitArguments};
 use crate::exit;
@@ -19,7 +21,7 @@ pub fn eval(arguments: &EvalArguments) -> ExitCode {
 }
 
 fn try_eval(arguments: &EvalArguments) -> Result<u8, Failure> {
-    let service = Service::of_environment();
+    let service = Remote::of_environment();
     let samples = choice(arguments.samples.as_deref())?;
     let commit = repository::commit(&arguments.commit)?;
     warn(&arguments.commit, "evaluated");
@@ -75,7 +77,7 @@ fn warn(revision: &str, what: &str) {
 
 /// Asks, and if the service does not know the candidate, uploads it and asks again.
 fn with_upload<T>(
-    service: &Service,
+    service: &Remote,
     commit: &str,
     ask: impl Fn() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -97,13 +99,14 @@ fn with_upload<T>(
 }
 
 /// Waits for an evaluation, with a line whenever it has come a tenth further.
-fn follow(service: &Service, id: &str, deadline: Option<Instant>) -> Result<Evaluation, Failure> {
+fn follow(service: &Remote, id: &str, deadline: Option<Instant>) -> Result<Evaluation, Failure> {
+    let path = evaluation_path(id)?;
     let mut shown = None;
     let mut lost: Option<Instant> = None;
     let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
     loop {
         let mut over = None;
-        let streamed = service.stream(&format!("/evaluations/{id}/events"), |event: Event| {
+        let streamed = service.stream(&format!("{path}/events"), |event: Event| {
             match event {
                 Event::Progress(now) | Event::Waiting(now) => report(id, now, &mut shown),
                 Event::Sample(_) => {}
@@ -115,7 +118,7 @@ fn follow(service: &Service, id: &str, deadline: Option<Instant>) -> Result<Eval
             return Ok(evaluation);
         }
         if is_late() {
-            return service.get(&format!("/evaluations/{id}"));
+            return service.get(&path);
         }
         match streamed {
             Err(failure @ Failure::Problem(_)) => return Err(failure),
@@ -142,7 +145,7 @@ pub fn wait(arguments: &WaitArguments) -> ExitCode {
 }
 
 fn try_wait(arguments: &WaitArguments) -> Result<u8, Failure> {
-    let service = Service::of_environment();
+    let service = Remote::of_environment();
     let deadline =
         arguments.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds.min(1 << 30)));
     let ids = if arguments.evaluations.is_empty() {
@@ -154,8 +157,7 @@ fn try_wait(arguments: &WaitArguments) -> Result<u8, Failure> {
     let mut worst = exit::DONE;
     let mut evaluations = Vec::new();
     for id in ids {
-        let id = checked(&id)?;
-        let evaluation = follow(&service, id, deadline)?;
+        let evaluation = follow(&service, &id, deadline)?;
         keep::keep(&service, &evaluation);
         if !arguments.output.json {
             show::print(&evaluation);
@@ -170,24 +172,13 @@ fn try_wait(arguments: &WaitArguments) -> Result<u8, Failure> {
     Ok(worst)
 }
 
-/// A name of an evaluation that may stand in a path.
-pub fn checked(id: &str) -> Result<&str, Failure> {
-    if !id.is_empty() && id.len() <= 20 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Ok(id);
-    }
-    Err(Failure::here(
-        format!("`{}` is not an evaluation's name", crate::blocks::shortened(id)),
-        "a name is like `e3`; `taskwright results list` shows them",
-    ))
-}
-
 /// Stops an evaluation.
 pub fn cancel(arguments: &OneArguments) -> ExitCode {
     end((|| {
-        let service = Service::of_environment();
-        let id = checked(&arguments.evaluation)?;
-        let mut evaluation: Evaluation =
-            service.post(&format!("/evaluations/{id}/cancel"), &serde_json::json!({}))?;
+        let service = Remote::of_environment();
+        let id = arguments.evaluation.as_str();
+        let path = format!("{}/cancel", evaluation_path(id)?);
+        let mut evaluation: Evaluation = service.post(&path, &serde_json::json!({}))?;
         if !evaluation.state.is_final() {
             evaluation = follow(&service, id, None)?;
         }
@@ -203,7 +194,7 @@ pub fn cancel(arguments: &OneArguments) -> ExitCode {
 /// Nominates a commit.
 pub fn submit(arguments: &SubmitArguments) -> ExitCode {
     end((|| {
-        let service = Service::of_environment();
+        let service = Remote::of_environment();
         let commit = repository::commit(&arguments.commit)?;
         warn(&arguments.commit, "submitted");
         let wanted = Nomination { commit: commit.clone() };

@@ -9,76 +9,23 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::connection::{self, Answer, Content};
+use super::failure::{Failure, URL};
 use crate::api::{JSON_LINES, PREFIX};
-use crate::exit;
-use crate::problem::{Problem, Wire};
+use crate::problem::{Problem, Wire, shown};
 
-/// The variable that names the service's address.
-pub const URL: &str = "TASKWRIGHT_URL";
 /// The address in a task's network.
 const DEFAULT: &str = "http://eval-sidecar:8700";
 /// The largest answer that is read at once.
 const MOST: u64 = 1 << 30;
 
-/// Why a command did not come to its end.
-#[derive(Debug)]
-pub enum Failure {
-    /// The service refused, or could not.
-    Problem(Problem),
-    /// The service cannot be reached.
-    Unreachable {
-        /// Its address.
-        url: String,
-        /// What the attempt to reach it said.
-        why: String,
-    },
-    /// Something on this side.
-    Here {
-        /// What is wrong.
-        what: String,
-        /// What to do.
-        remedy: String,
-    },
-}
-
-impl Failure {
-    /// A failure on this side.
-    pub fn here(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::Here { what: what.into(), remedy: remedy.into() }
-    }
-
-    /// The exit status that it means.
-    pub fn exit(&self) -> u8 {
-        match self {
-            Self::Problem(problem) => problem.kind.exit(),
-            Self::Unreachable { .. } => exit::UNREACHABLE,
-            Self::Here { .. } => exit::USAGE,
-        }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Problem(problem) => problem.fmt(formatter),
-            Self::Unreachable { url, why } => write!(
-                formatter,
-                "the eval sidecar at {url} cannot be reached: {why}\n  it is there as long as the task runs; {URL} \
-                 names another address"
-            ),
-            Self::Here { what, remedy } => write!(formatter, "{what}\n  {remedy}"),
-        }
-    }
-}
-
-/// The service.
-pub struct Service {
+/// The service, from the other side of the network.
+pub struct Remote {
     url: String,
     /// How long each request may take with its answer.
     time: Option<Duration>,
 }
 
-impl Service {
+impl Remote {
     /// The service that the environment names.
     pub fn of_environment() -> Self {
         let url = std::env::var(URL).ok().filter(|url| !url.is_empty());
@@ -173,4 +120,15 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// Where an evaluation is, if that may be its name.
+pub fn evaluation_path(id: &str) -> Result<String, Failure> {
+    if !id.is_empty() && id.len() <= 20 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Ok(format!("/evaluations/{id}"));
+    }
+    Err(Failure::here(
+        format!("`{}` is not an evaluation's name", shown(id)),
+        "a name is like `e3`; `taskwright results list` shows them",
+    ))
 }

@@ -1,44 +1,39 @@
 //! The optimizer's repository: commits are named, packed and uploaded by its own git.
+//!
+//! The repository is the one of the current folder, also where `GIT_DIR` and its like name another: git sets them for its
+//! hooks, with an index that is half-made, and a hook is where an optimizer may well call this command.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use super::http::Failure;
+use taskwright_base::{Error, git};
+
+use super::failure::Failure;
 
 fn git() -> Command {
-    let mut command = Command::new("git");
-    // A candidate is what its commit says, not what replacement references make of it.
-    command.env("GIT_NO_REPLACE_OBJECTS", "1").stdin(Stdio::null());
-    command
+    // Without replacement references: a candidate is what its commit says.
+    git::in_folder(Path::new("."))
 }
 
 fn ask(arguments: &[&str]) -> Result<String, Failure> {
-    let output = git()
-        .args(arguments)
-        .output()
-        .map_err(|error| Failure::here(format!("git cannot be run: {error}"), "install git"))?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::here(
-            format!("git {}: {words}", arguments.first().copied().unwrap_or_default()),
-            "run this in the repository in /workspace",
-        ));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
+    let answer = git::ask(git().args(arguments)).map_err(|error| {
+        let has_hint = error.hint_text().is_some();
+        Failure::Here(if has_hint { error } else { error.hint("run this in the repository in /workspace") })
+    })?;
+    Ok(String::from_utf8_lossy(&answer).trim_end_matches('\n').to_owned())
 }
 
 /// The full name of a commit.
 pub fn commit(revision: &str) -> Result<String, Failure> {
     let asked = format!("{revision}^{{commit}}");
-    ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &asked]).map_err(|failure| {
-        match ask(&["rev-parse", "--git-dir"]) {
-            Err(outside) => outside,
-            Ok(_) if matches!(&failure, Failure::Here { .. }) => Failure::here(
-                format!("git knows no commit `{revision}`"),
-                "name a commit, a branch or a tag; without `--commit` it is the last commit",
-            ),
-            Ok(_) => failure,
-        }
+    ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &asked]).or_else(|_| {
+        // Outside of a repository, or without git, no other name would help.
+        ask(&["rev-parse", "--git-dir"])?;
+        Err(Failure::here(
+            format!("git knows no commit `{revision}`"),
+            "name a commit, a branch or a tag; without `--commit` it is the last commit",
+        ))
     })
 }
 
@@ -55,25 +50,23 @@ pub fn folder() -> Result<PathBuf, Failure> {
 /// A commit on its way as a pack.
 pub struct Pack {
     child: Child,
-    /// The pack's bytes.
     pub bytes: ChildStdout,
 }
 
 /// Packs a commit with all that the baseline lacks.
 pub fn pack(commit: &str, baseline: &str) -> Result<Pack, Failure> {
-    use std::io::Write;
-    let failed = |error: std::io::Error| Failure::here(format!("git cannot be run: {error}"), "install git");
     let known = ask(&["cat-file", "-e", baseline]).is_ok();
-    let mut child = git()
+    let mut command = git();
+    command
         .args(["pack-objects", "--revs", "--stdout", "--quiet", "--no-reuse-delta"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(failed)?;
+        .stderr(Stdio::inherit());
+    let mut child = command.spawn().map_err(|error| Failure::Here(git::missing(&command, &error)))?;
     let wanted = if known { format!("{commit}\n^{baseline}\n") } else { format!("{commit}\n") };
     if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(wanted.as_bytes()).map_err(failed)?;
+        let told = stdin.write_all(wanted.as_bytes());
+        told.map_err(|error| Failure::Here(Error::os("telling git what to pack", &error)))?;
     }
     match child.stdout.take() {
         Some(bytes) => Ok(Pack { child, bytes }),

@@ -2,10 +2,13 @@
 
 use std::process::ExitCode;
 
+use taskwright_base::table::Table;
+use taskwright_base::text::{clean_lines, cut};
 use taskwright_language::model::{Access, Direction, Limit};
 
-use super::http::{Failure, Service};
-use super::{end, eval, print_json, print_line};
+use super::failure::Failure;
+use super::output::{end, print_json, print_line};
+use super::remote::{Remote, evaluation_path};
 use crate::api::{Evaluation, Page, Plan, SampleView, Status};
 use crate::cli::{OneArguments, Output};
 use crate::exit;
@@ -13,7 +16,7 @@ use crate::exit;
 /// Shows what the task allows.
 pub fn plan(output: Output) -> ExitCode {
     end((|| {
-        let plan: Plan = Service::of_environment().get("/plan")?;
+        let plan: Plan = Remote::of_environment().get("/plan")?;
         if output.json {
             print_json(&plan);
             return Ok(exit::DONE);
@@ -21,20 +24,20 @@ pub fn plan(output: Output) -> ExitCode {
         let better = if plan.direction == Direction::Maximize { "more" } else { "less" };
         print_line(&format!("{}: {}", plan.task, plan.description));
         print_line(&format!("measure: {}, {better} is better", plan.metric));
-        let mut rows = vec![
-            ["split", "samples", "at least", "you see", "evaluations", "samples in all"].map(String::from),
-        ];
-        rows.extend(plan.splits.iter().map(|split| {
-            [
-                split.name.clone(),
-                split.samples.to_string(),
-                split.min_samples.to_string(),
-                if split.access == Access::Viewable { "every sample" } else { "the aggregate" }.to_owned(),
-                used(split.runs_used, split.runs),
-                used(split.samples_used, split.sample_budget),
-            ]
-        }));
-        print_rows(&rows);
+        let mut table =
+            Table::new(["<split", "<samples", "<at least", "<you see", "<evaluations", "<samples in all"]);
+        for split in &plan.splits {
+            let seen = if split.access == Access::Viewable { "every sample" } else { "the aggregate" };
+            table.row([
+                split.name.as_str(),
+                &split.samples.to_string(),
+                &split.min_samples.to_string(),
+                seen,
+                &used(split.runs_used, split.runs),
+                &used(split.samples_used, split.sample_budget),
+            ]);
+        }
+        print_table(&table);
         print_line(&format!("result: {}", plan.selection));
         for path in &plan.read_only {
             print_line(&format!("read-only: {path}"));
@@ -56,7 +59,7 @@ fn used(used: u64, limit: Limit) -> String {
 /// Shows what is running, the budgets and the submission.
 pub fn status(output: Output) -> ExitCode {
     end((|| {
-        let status: Status = Service::of_environment().get("/status")?;
+        let status: Status = Remote::of_environment().get("/status")?;
         if output.json {
             print_json(&status);
             return Ok(exit::DONE);
@@ -84,7 +87,7 @@ pub fn status(output: Output) -> ExitCode {
 }
 
 /// All evaluations.
-pub fn all(service: &Service) -> Result<Vec<Evaluation>, Failure> {
+pub fn all(service: &Remote) -> Result<Vec<Evaluation>, Failure> {
     let mut evaluations = Vec::new();
     let mut from = 0;
     loop {
@@ -100,23 +103,23 @@ pub fn all(service: &Service) -> Result<Vec<Evaluation>, Failure> {
 /// Lists all evaluations.
 pub fn list(output: Output) -> ExitCode {
     end((|| {
-        let evaluations = all(&Service::of_environment())?;
+        let evaluations = all(&Remote::of_environment())?;
         if output.json {
             print_json(&Page { evaluations, next: None });
             return Ok(exit::DONE);
         }
-        let mut rows = vec![["name", "commit", "split", "samples", "state", "score"].map(String::from)];
-        rows.extend(evaluations.iter().map(|evaluation| {
-            [
-                evaluation.id.clone(),
+        let mut table = Table::new(["<name", "<commit", "<split", "<samples", "<state", "<score"]);
+        for evaluation in &evaluations {
+            table.row([
+                evaluation.id.as_str(),
                 short(&evaluation.commit),
-                evaluation.split.clone(),
-                evaluation.samples.to_string(),
-                evaluation.state.word().to_owned(),
-                evaluation.score.map_or_else(|| "-".to_owned(), |score| score.to_string()),
-            ]
-        }));
-        print_rows(&rows);
+                &evaluation.split,
+                &evaluation.samples.to_string(),
+                evaluation.state.word(),
+                &text_of(evaluation.score),
+            ]);
+        }
+        print_table(&table);
         Ok(exit::DONE)
     })())
 }
@@ -124,8 +127,8 @@ pub fn list(output: Output) -> ExitCode {
 /// Shows one evaluation.
 pub fn one(arguments: &OneArguments) -> ExitCode {
     end((|| {
-        let id = eval::checked(&arguments.evaluation)?;
-        let evaluation: Evaluation = Service::of_environment().get(&format!("/evaluations/{id}"))?;
+        let path = evaluation_path(&arguments.evaluation)?;
+        let evaluation: Evaluation = Remote::of_environment().get(&path)?;
         if arguments.output.json {
             print_json(&evaluation);
         } else {
@@ -138,9 +141,8 @@ pub fn one(arguments: &OneArguments) -> ExitCode {
 /// Shows an evaluation's samples.
 pub fn samples(arguments: &OneArguments) -> ExitCode {
     end((|| {
-        let id = eval::checked(&arguments.evaluation)?;
-        let service = Service::of_environment();
-        service.stream(&format!("/evaluations/{id}/samples"), |sample: SampleView| {
+        let path = evaluation_path(&arguments.evaluation)?;
+        Remote::of_environment().stream(&format!("{path}/samples"), |sample: SampleView| {
             if arguments.output.json {
                 print_json(&sample);
             } else {
@@ -153,11 +155,10 @@ pub fn samples(arguments: &OneArguments) -> ExitCode {
 }
 
 fn print_sample(sample: &SampleView) {
-    let score = sample.score.map_or_else(|| "-".to_owned(), |score| score.to_string());
     let error = sample.error.as_ref().map(|error| format!(" [{error}]")).unwrap_or_default();
-    print_line(&format!("{}: {score}{error}", sample.id));
+    print_line(&format!("{}: {}{error}", sample.id, text_of(sample.score)));
     for text in [&sample.feedback, &sample.log].into_iter().flatten() {
-        for line in text.lines() {
+        for line in clean_lines(text).lines() {
             print_line(&format!("    {line}"));
         }
     }
@@ -194,17 +195,15 @@ pub fn print(evaluation: &Evaluation) {
 }
 
 /// The beginning of a commit's name.
-pub fn short(commit: &str) -> String {
-    commit.chars().take(10).collect()
+pub fn short(commit: &str) -> &str {
+    cut(commit, 10)
 }
 
-/// Prints rows in columns.
-fn print_rows<const N: usize>(rows: &[[String; N]]) {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    for row in rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        print_line(cells.join("  ").trim_end());
-    }
+/// A score as it is printed: all its digits.
+pub fn text_of(score: Option<f64>) -> String {
+    score.map_or_else(|| "-".to_owned(), |score| score.to_string())
+}
+
+fn print_table(table: &Table) {
+    print_line(table.text().trim_end());
 }

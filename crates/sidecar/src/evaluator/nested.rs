@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use taskwright_base::{Error, Result, failed};
 use taskwright_eval::{
     Cancel, ModeB, ModeBOptions, Observer, Place, PlanB, SampleResult, Sandbox, SidecarPlace, Trials,
 };
@@ -13,7 +14,7 @@ use taskwright_harbor::child::Environment;
 use taskwright_language::model::InnerDocker;
 use taskwright_language::serve::ServeConfig;
 
-use crate::places::Places;
+use crate::paths::Paths;
 
 /// What Harbor's environment has of ours besides the secrets: how to reach programs, the network and its certificates.
 const PASSED_ON: &[&str] = &[
@@ -48,16 +49,13 @@ pub struct Nested {
 
 impl Nested {
     /// Finds out what the container offers, and clears away what an earlier process of ours left.
-    pub fn open(serve: Arc<ServeConfig>, places: &Places, sandbox: Sandbox) -> Result<Self, String> {
-        let run = &serve.harbor.as_ref().ok_or("the serve config says nothing of Harbor")?.run;
+    pub fn open(serve: Arc<ServeConfig>, paths: &Paths, sandbox: Sandbox) -> Result<Self> {
+        let run =
+            &serve.harbor.as_ref().ok_or_else(|| Error::new("the serve config says nothing of Harbor"))?.run;
         // Where trials run in the Docker engine outside, the folders have to have the same names there.
         let jobs =
-            std::env::var_os("TASKWRIGHT_JOBS").map_or_else(|| places.runtime.join("jobs"), PathBuf::from);
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o711)
-            .create(&jobs)
-            .map_err(|error| format!("making `{}`: {error}", jobs.display()))?;
+            std::env::var_os("TASKWRIGHT_JOBS").map_or_else(|| paths.runtime.join("jobs"), PathBuf::from);
+        fs::DirBuilder::new().recursive(true).mode(0o711).create(&jobs).map_err(failed("making", &jobs))?;
         let mut environment = Environment::default();
         let secrets = serve.secrets.iter().map(String::as_str);
         for name in PASSED_ON.iter().copied().chain(secrets) {
@@ -74,7 +72,7 @@ impl Nested {
             sandbox,
             docker_socket: socket,
         });
-        let inner_tasks = places.image.join("inner-tasks");
+        let inner_tasks = paths.image.join("inner-tasks");
         let nested = Self { serve, inner_tasks, jobs, environment, place, next: AtomicU64::new(1) };
         nested.clear(docker);
         Ok(nested)
@@ -101,11 +99,12 @@ impl Nested {
         samples: &[String],
         finished: &(dyn Fn(&SampleResult) + Sync),
         stop: &Cancel,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let Some(place) = &self.place else {
-            return Err("the inner tasks run in Docker, and this task was built without it: \
-                        its spec says `inner_docker = \"off\"`"
-                .to_owned());
+            return Err(Error::new(
+                "the inner tasks run in Docker, and this task was built without it: its spec says \
+                 `inner_docker = \"off\"`",
+            ));
         };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let record = self.jobs.join(format!("evaluation-{number}"));
@@ -122,8 +121,8 @@ impl Nested {
         samples: &[String],
         finished: &(dyn Fn(&SampleResult) + Sync),
         stop: &Cancel,
-    ) -> Result<(), String> {
-        let text = |error: taskwright_eval::EvalError| error.to_string();
+    ) -> Result<()> {
+        let text = |error: taskwright_eval::EvalError| Error::new(error.to_string());
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::clone(&self.serve),
             inner_tasks: self.inner_tasks.clone(),

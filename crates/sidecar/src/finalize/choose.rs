@@ -1,41 +1,37 @@
 //! Choosing the candidate that counts: the one that was submitted, else the best, else the baseline.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use taskwright_base::Result;
 use taskwright_eval::summary::is_better;
-use taskwright_language::model::{Aggregate, Policy};
+use taskwright_language::model::{Aggregate, Direction, Policy};
 
-use super::Tell;
 use super::pool::{Pool, Step};
-use super::verdict::{By, Ranked};
+use super::verdict::{By, LeftOut, Ranked};
+use crate::admin::protocol::Tell;
 use crate::api::Candidate;
 use crate::events::{Outcome, Purpose, Summary};
 use crate::service::Service;
 
-/// The choice.
 pub struct Chosen {
-    /// The candidate that counts.
     pub candidate: Candidate,
-    /// How it came to count.
     pub by: By,
-    /// Why.
     pub reasons: Vec<String>,
     /// The candidates that were ranked.
     pub ranking: Vec<Ranked>,
 }
 
-/// Why nothing could be chosen: for reasons of ours.
+/// Why nothing could be chosen: an infrastructure error.
 pub struct Undecided {
-    /// Why.
     pub reasons: Vec<String>,
     /// The candidates that were ranked.
     pub ranking: Vec<Ranked>,
 }
 
-/// Chooses.
 pub fn choose(service: &Service, tell: Tell<'_>) -> Result<Chosen, Undecided> {
     let mut reasons = Vec::new();
-    let submitted = service.ledger().submitted.clone();
+    let submitted = service.book().submitted.clone();
     match (service.config.selection.policy, submitted) {
         (Policy::Submit, Some(candidate)) => {
             reasons.push(format!("commit {} was submitted", candidate.commit));
@@ -62,11 +58,10 @@ struct Contender {
 fn best(service: &Service, mut reasons: Vec<String>, tell: Tell<'_>) -> Result<Chosen, Undecided> {
     let selection = &service.config.selection;
     let split = selection.split.as_str();
-    let size = service.config.splits.get(split).map_or(0, |split| split.samples.len());
-    let all: Vec<u32> = (0..u32::try_from(size).unwrap_or(u32::MAX)).collect();
+    let all: Vec<u32> = (0..u32::try_from(service.size_of(split)).unwrap_or(u32::MAX)).collect();
     let direction = service.config.objective.direction;
-    let contenders = contenders(service, split).map_err(|reason| Undecided {
-        reasons: [reasons.as_slice(), &[reason]].concat(),
+    let contenders = contenders(service, split).map_err(|error| Undecided {
+        reasons: [reasons.as_slice(), &[error.to_string()]].concat(),
         ranking: Vec::new(),
     })?;
     if contenders.is_empty() {
@@ -89,12 +84,10 @@ fn best(service: &Service, mut reasons: Vec<String>, tell: Tell<'_>) -> Result<C
     ranked.sort_by(|(a, x), (b, y)| order(direction, worth(a), worth(b)).then(x.first.cmp(&y.first)));
     let winner =
         ranked.first().and_then(|(ranked, contender)| Some((worth(ranked)?, contender.candidate.clone())));
-    let failed_for_us = ranked
-        .iter()
-        .any(|(ranked, _)| ranked.left_out.as_deref().is_some_and(|reason| reason.starts_with(NOT_RESCORED)));
+    let undecided = ranked.iter().any(|(ranked, _)| matches!(ranked.left_out, Some(LeftOut::NotRescored(_))));
     let ranking: Vec<Ranked> = ranked.into_iter().map(|(ranked, _)| ranked).collect();
     let Some((score, candidate)) = winner else {
-        if failed_for_us {
+        if undecided {
             reasons.push(format!("none of the best candidates could be scored again on `{split}`"));
             return Err(Undecided { reasons, ranking });
         }
@@ -107,7 +100,7 @@ fn best(service: &Service, mut reasons: Vec<String>, tell: Tell<'_>) -> Result<C
         reasons.push("these are the baseline's own files".to_owned());
     } else if selection.baseline_floor {
         tell("scoring the baseline for comparison".to_owned());
-        match ours(service, split, &all, &baseline_candidate(service)) {
+        match measure(service, split, &all, &baseline_candidate(service)) {
             Err(error) => {
                 reasons
                     .push(format!("the baseline could not be scored on `{split}` for comparison: {error}"));
@@ -126,9 +119,6 @@ fn best(service: &Service, mut reasons: Vec<String>, tell: Tell<'_>) -> Result<C
     Ok(Chosen { candidate, by: By::AutoBest, reasons, ranking })
 }
 
-/// What begins the reason why a candidate was left out for reasons of ours.
-const NOT_RESCORED: &str = "it could not be scored again";
-
 fn baseline_candidate(service: &Service) -> Candidate {
     let baseline = &service.config.baseline;
     Candidate { commit: baseline.commit.clone(), tree: baseline.tree.clone() }
@@ -140,9 +130,9 @@ fn baseline(service: &Service, reasons: Vec<String>, ranking: Vec<Ranked>) -> Ch
 
 /// The trees that the optimizer evaluated on the split, with all their results: repeats are pooled, so that measuring
 /// again and again does not make a candidate better.
-fn contenders(service: &Service, split: &str) -> Result<Vec<Contender>, String> {
+fn contenders(service: &Service, split: &str) -> Result<Vec<Contender>> {
     let evaluated: Vec<(u64, Candidate)> = service
-        .ledger()
+        .book()
         .evaluations()
         .iter()
         .filter(|known| {
@@ -157,13 +147,13 @@ fn contenders(service: &Service, split: &str) -> Result<Vec<Contender>, String> 
         })
         .collect();
     let mut contenders: Vec<Contender> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for (number, candidate) in evaluated {
-        let place = *places.entry(candidate.tree.clone()).or_insert_with(|| {
+        let position = *positions.entry(candidate.tree.clone()).or_insert_with(|| {
             contenders.push(Contender { candidate, first: number, pool: Pool::default() });
             contenders.len() - 1
         });
-        if let Some(contender) = contenders.get_mut(place) {
+        if let Some(contender) = contenders.get_mut(position) {
             contender.pool.add(service, number)?;
         }
     }
@@ -178,14 +168,10 @@ fn rank(service: &Service, split: &str, all: &[u32], contender: &Contender) -> R
     let summary = contender.pool.summarize(service, split, &covered, Aggregate::Mean, direction);
     let least = service.config.selection.min_coverage;
     let left_out = match &summary {
-        _ if coverage < least => Some(format!(
-            "it was evaluated on {:.1} % of `{split}`, and {:.1} % are needed",
-            coverage * 100.0,
-            least * 100.0
-        )),
-        Ok(summary) if !summary.eligible => Some("a constraint does not hold".to_owned()),
+        _ if coverage < least => Some(LeftOut::Coverage { share: coverage, least, split: split.to_owned() }),
+        Ok(summary) if !summary.eligible => Some(LeftOut::Constraint),
         Ok(_) => None,
-        Err(error) => Some(error.clone()),
+        Err(error) => Some(LeftOut::Unscored(error.clone())),
     };
     Ranked {
         commit: contender.candidate.commit.clone(),
@@ -202,22 +188,22 @@ fn rank(service: &Service, split: &str, all: &[u32], contender: &Contender) -> R
 fn rescore(service: &Service, split: &str, all: &[u32], ranked: &mut [(Ranked, Contender)], tell: Tell<'_>) {
     let most = usize::try_from(service.config.selection.rescore_top_k).unwrap_or(usize::MAX);
     let eligible = ranked.iter_mut().filter(|(ranked, _)| ranked.left_out.is_none());
-    for (place, (ranked, contender)) in eligible.enumerate() {
-        if place >= most {
-            ranked.left_out = Some(format!("it is not among the best {most}"));
+    for (rank, (ranked, contender)) in eligible.enumerate() {
+        if rank >= most {
+            ranked.left_out = Some(LeftOut::NotAmongBest(most));
             continue;
         }
         tell(format!("scoring {} again on `{split}`", contender.candidate.commit));
-        match ours(service, split, all, &contender.candidate) {
+        match measure(service, split, all, &contender.candidate) {
             Ok(summary) if summary.eligible => ranked.rescored = Some(summary.score),
-            Ok(_) => ranked.left_out = Some("a constraint does not hold when it is scored again".to_owned()),
-            Err(error) => ranked.left_out = Some(format!("{NOT_RESCORED}: {error}")),
+            Ok(_) => ranked.left_out = Some(LeftOut::ConstraintWhenRescored),
+            Err(error) => ranked.left_out = Some(LeftOut::NotRescored(error)),
         }
     }
 }
 
-/// Our own evaluations of a candidate on the whole split, pooled.
-fn ours(service: &Service, split: &str, all: &[u32], candidate: &Candidate) -> Result<Summary, String> {
+/// The service's own evaluations of a candidate on all of the split, pooled.
+fn measure(service: &Service, split: &str, all: &[u32], candidate: &Candidate) -> Result<Summary> {
     let mut pool = Pool::default();
     for attempt in 1..=service.config.selection.rescore_attempts.max(1) {
         let name = format!("rescore attempt {attempt}");
@@ -228,16 +214,12 @@ fn ours(service: &Service, split: &str, all: &[u32], candidate: &Candidate) -> R
 }
 
 /// Better first, nothing last.
-fn order(
-    direction: taskwright_language::model::Direction,
-    a: Option<f64>,
-    b: Option<f64>,
-) -> std::cmp::Ordering {
+fn order(direction: Direction, a: Option<f64>, b: Option<f64>) -> Ordering {
     match (a, b) {
-        (Some(a), Some(b)) if is_better(direction, a, b) => std::cmp::Ordering::Less,
-        (Some(a), Some(b)) if is_better(direction, b, a) => std::cmp::Ordering::Greater,
-        (Some(_), None) => std::cmp::Ordering::Less,
-        (None, Some(_)) => std::cmp::Ordering::Greater,
-        (Some(_), Some(_)) | (None, None) => std::cmp::Ordering::Equal,
+        (Some(a), Some(b)) if is_better(direction, a, b) => Ordering::Less,
+        (Some(a), Some(b)) if is_better(direction, b, a) => Ordering::Greater,
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (Some(_), Some(_)) | (None, None) => Ordering::Equal,
     }
 }

@@ -1,7 +1,14 @@
 //! Finalizing: the work is sealed, the candidate that counts is chosen and scored, and the evidence is written.
 //!
-//! Each step's results are in the record, so a finalizing that is cut short goes on where it was, and one that is asked
-//! for again gives the first verdict.
+//! ```text
+//!   open ──▶ sealed ──▶ chosen ──▶ measured on each target ──▶ evidence written ──▶ verdict in the journal ──▶ published
+//!                         │              │                        unscored: no reward    ▲                       ▲
+//!                         └──────────────┴─ infrastructure error ─▶ and no journal entry ┼──── asked again ──────┤
+//!                            (asked again: goes on with what is on record)               └── scored: for good ───┘
+//! ```
+//!
+//! Each evaluation of these steps has a name, and is made once: a finalizing that is cut short goes on where it was. Once the
+//! verdict is in the journal it stands, and whoever asks again gets it.
 
 mod choose;
 mod evidence;
@@ -14,9 +21,11 @@ mod verdict;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use taskwright_base::{Error, Result, failed};
 use taskwright_language::serve::ServeConfig;
 
-use crate::places::Places;
+use crate::admin::protocol::Tell;
+use crate::paths::Paths;
 use crate::service::Service;
 use verdict::{Verdict, WinnerReport};
 
@@ -25,47 +34,44 @@ pub use evidence::master as evidence_master;
 /// One at a time: who comes second gets the verdict of the first.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Says what is going on.
-pub type Tell<'a> = &'a dyn Fn(String);
-
 /// Seals the service, decides, and writes the evidence.
-pub fn finalize(service: &Service, places: &Places, tell: Tell<'_>) -> Result<Value, String> {
+pub fn finalize(service: &Service, paths: &Paths, tell: Tell<'_>) -> Result<Value> {
     // Before anything else, and before waiting for anybody: from here on nothing the optimizer sends counts.
-    service.seal().map_err(|problem| problem.detail)?;
+    service.seal()?;
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(digest) = service.ledger().verdict.clone() {
+    if let Some(digest) = service.book().verdict.clone() {
         tell("there is a verdict already: it stands".to_owned());
-        evidence::publish(service, places, Some(&digest))?;
-        return done(service, places);
+        evidence::publish(service, paths, Some(&digest))?;
+        return done(service, paths);
     }
     let verdict = decide(service, tell);
     let scored = verdict.outcome == verdict::Outcome::Scored;
     let digest = evidence::write(service, verdict, tell)?;
     if scored {
-        service.close(&digest).map_err(|problem| problem.detail)?;
+        service.close(&digest)?;
     } else {
         tell("no verdict can be given now; asking again tries again".to_owned());
     }
-    evidence::publish(service, places, Some(&digest))?;
-    done(service, places)
+    evidence::publish(service, paths, Some(&digest))?;
+    done(service, paths)
 }
 
-fn done(service: &Service, places: &Places) -> Result<Value, String> {
+fn done(service: &Service, paths: &Paths) -> Result<Value> {
     let path = evidence_master(service).join("verdict.json");
-    let text = std::fs::read(&path).map_err(|error| format!("reading `{}`: {error}", path.display()))?;
+    let text = std::fs::read(&path).map_err(failed("reading", &path))?;
     let verdict: Value =
-        serde_json::from_slice(&text).map_err(|error| format!("reading the verdict: {error}"))?;
-    Ok(json!({ "evidence": places.evidence, "verdict": verdict }))
+        serde_json::from_slice(&text).map_err(|error| Error::new(format!("reading the verdict: {error}")))?;
+    Ok(json!({ "evidence": paths.evidence, "verdict": verdict }))
 }
 
 /// Writes the evidence of the work so far, without a verdict.
-pub fn archive(service: &Service, places: &Places, tell: Tell<'_>) -> Result<Value, String> {
+pub fn archive(service: &Service, paths: &Paths, tell: Tell<'_>) -> Result<Value> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if service.ledger().verdict.is_none() {
+    if service.book().verdict.is_none() {
         evidence::write_record(service, tell)?;
     }
-    evidence::publish(service, places, None)?;
-    Ok(json!({ "evidence": places.evidence }))
+    evidence::publish(service, paths, None)?;
+    Ok(json!({ "evidence": paths.evidence }))
 }
 
 /// Says that there is no verdict because the state is damaged: as evidence, with the reason, and without a reward.
@@ -73,15 +79,15 @@ pub fn give_up(
     config: &ServeConfig,
     digest: &str,
     why: &str,
-    places: &Places,
+    paths: &Paths,
     tell: Tell<'_>,
-) -> Result<Value, String> {
+) -> Result<Value> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     tell(why.to_owned());
     let mut verdict = Verdict::new(config, digest);
     verdict.reasons.push(why.to_owned());
-    evidence::publish_alone(&verdict, places)?;
-    Ok(json!({ "evidence": places.evidence, "verdict": verdict }))
+    evidence::publish_alone(&verdict, paths)?;
+    Ok(json!({ "evidence": paths.evidence, "verdict": verdict }))
 }
 
 fn decide(service: &Service, tell: Tell<'_>) -> Verdict {

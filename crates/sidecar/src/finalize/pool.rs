@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use taskwright_base::{Error, Result};
 use taskwright_eval::Measured;
 use taskwright_eval::summary::pool;
 use taskwright_language::model::{Aggregate, Direction};
 
 use crate::api::Candidate;
+use crate::chained_log;
 use crate::events::{Charged, Line, Outcome, Purpose, Sample, Summary};
-use crate::lines;
-use crate::service::{Request, Service};
-use crate::tally;
+use crate::service::{OwnRequest, Service};
+use crate::summary;
 
 /// The results of samples, each from one or more evaluations.
 #[derive(Debug, Default)]
@@ -23,9 +24,9 @@ pub struct Pool {
 
 impl Pool {
     /// Adds what an evaluation recorded. A copied result counts once, with the one it is a copy of.
-    pub fn add(&mut self, service: &Service, number: u64) -> Result<(), String> {
-        let values =
-            lines::read::<Line>(&service.record_path(number)).map_err(|damage| damage.to_string())?;
+    pub fn add(&mut self, service: &Service, number: u64) -> Result<()> {
+        let values = chained_log::read::<Line>(&service.record_path(number))
+            .map_err(|damage| Error::new(damage.to_string()))?;
         for (_, line) in values {
             if let Line::Sample(sample) = line {
                 self.add_sample(number, &sample);
@@ -70,18 +71,18 @@ impl Pool {
         samples: &[u32],
         aggregate: Aggregate,
         direction: Direction,
-    ) -> Result<Summary, String> {
-        let chooser = service.chooser(split).ok_or("the split is unknown")?;
+    ) -> Result<Summary> {
+        let chooser = service.chooser(split).ok_or_else(|| Error::new("the split is unknown"))?;
         let results = self
             .results
             .iter()
             .map(|(index, results)| (*index, pool(results, aggregate, direction)))
             .collect();
-        tally::summarize(&service.config, split, chooser, samples, &results)
+        summary::summarize(&service.config, split, chooser, samples, &results)
     }
 }
 
-/// One evaluation of ours, named so that it is made only once.
+/// One evaluation of the service's own, named so that it is made only once.
 pub struct Step<'a> {
     /// What it is for.
     pub name: String,
@@ -95,13 +96,13 @@ pub struct Step<'a> {
 
 impl Step<'_> {
     /// The number of the evaluation, made now unless it was made before.
-    pub fn take(self, service: &Service) -> Result<u64, String> {
+    pub fn take(self, service: &Service) -> Result<u64> {
         let purpose = Purpose::Finalize(self.name);
         let is_this = |charged: &Charged| {
             charged.purpose == purpose && charged.tree == self.candidate.tree && charged.split == self.split
         };
         let made = service
-            .ledger()
+            .book()
             .evaluations()
             .iter()
             .find(|known| {
@@ -112,13 +113,13 @@ impl Step<'_> {
             return Ok(number);
         }
         let request =
-            Request { purpose, candidate: self.candidate, split: self.split, samples: self.samples };
-        let number = service.evaluate_now(request).map_err(|problem| problem.detail)?;
-        let end = service.ledger().evaluation(number).and_then(|known| known.end.clone());
+            OwnRequest { purpose, candidate: self.candidate, split: self.split, samples: self.samples };
+        let number = service.evaluate_now(request)?;
+        let end = service.book().evaluation(number).and_then(|known| known.end.clone());
         match end {
             Some(end) if end.outcome == Outcome::Done => Ok(number),
-            Some(end) => Err(end.error.unwrap_or_else(|| "it has no result".to_owned())),
-            None => Err("it did not end".to_owned()),
+            Some(end) => Err(Error::new(end.error.unwrap_or_else(|| "it has no result".to_owned()))),
+            None => Err(Error::new("it did not end")),
         }
     }
 }

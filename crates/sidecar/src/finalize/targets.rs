@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use taskwright_base::{Error, Result};
 use taskwright_eval::summary::is_better;
 use taskwright_language::model::Direction;
 use taskwright_language::serve::ServeTarget;
 
-use super::Tell;
 use super::pool::{Pool, Step};
 use super::verdict::{Outcome, TargetReport, Verdict};
+use crate::admin::protocol::Tell;
 use crate::api::Candidate;
 use crate::events::Summary;
 use crate::service::Service;
@@ -24,7 +25,7 @@ struct Measured {
 
 /// Scores a candidate on every target. The verdict is a scored one only if each has a score.
 pub fn score(service: &Service, candidate: &Candidate, verdict: &mut Verdict, tell: Tell<'_>) {
-    let mut whole = !service.config.targets.is_empty();
+    let mut complete = !service.config.targets.is_empty();
     let is_baseline = candidate.tree == service.config.baseline.tree;
     for (index, target) in service.config.targets.iter().enumerate() {
         let mut report = report(target);
@@ -50,7 +51,7 @@ pub fn score(service: &Service, candidate: &Candidate, verdict: &mut Verdict, te
                 report.evaluations = measured.numbers;
             }
             Err(error) => {
-                whole = false;
+                complete = false;
                 verdict.reasons.push(format!("`{}` has no score: {error}", target.split));
             }
         }
@@ -69,7 +70,7 @@ pub fn score(service: &Service, candidate: &Candidate, verdict: &mut Verdict, te
         }
         verdict.targets.push(report);
     }
-    if whole {
+    if complete {
         verdict.outcome = Outcome::Scored;
     }
 }
@@ -93,17 +94,11 @@ fn report(target: &ServeTarget) -> TargetReport {
     }
 }
 
-/// Scores a candidate on one target, as often as the target says, and all over again if that failed for our reasons.
-fn measure(
-    service: &Service,
-    candidate: &Candidate,
-    index: usize,
-    target: &ServeTarget,
-) -> Result<Measured, String> {
+/// Scores a candidate on one target, as often as the target says, and all over again after an infrastructure error.
+fn measure(service: &Service, candidate: &Candidate, index: usize, target: &ServeTarget) -> Result<Measured> {
     let samples = positions(service, target)?;
-    let total = service.config.splits.get(&target.split).map_or(0, |split| split.samples.len());
-    let part = (samples.len() < total).then(|| samples.clone());
-    let mut last = "it was never tried".to_owned();
+    let part = (samples.len() < service.size_of(&target.split)).then(|| samples.clone());
+    let mut last = Error::new("it was never tried");
     for round in 1..=target.max_attempts.max(1) {
         let mut pool = Pool::default();
         let tried = (1..=target.attempts.max(1)).try_for_each(|attempt| {
@@ -145,19 +140,19 @@ fn worse(direction: Direction, a: f64, b: f64) -> f64 {
     if is_better(direction, a, b) { b } else { a }
 }
 
-fn positions(service: &Service, target: &ServeTarget) -> Result<Vec<u32>, String> {
+fn positions(service: &Service, target: &ServeTarget) -> Result<Vec<u32>> {
     let split = service
         .config
         .splits
         .get(&target.split)
-        .ok_or_else(|| format!("the task has no split `{}`", target.split))?;
-    let places: HashMap<&str, u32> = split.samples.iter().map(String::as_str).zip(0..).collect();
+        .ok_or_else(|| Error::new(format!("the task has no split `{}`", target.split)))?;
+    let positions: HashMap<&str, u32> = split.samples.iter().map(String::as_str).zip(0..).collect();
     let mut samples = Vec::with_capacity(target.samples.len());
     for id in &target.samples {
-        let place = places
+        let position = positions
             .get(id.as_str())
-            .ok_or_else(|| format!("the split `{}` has no sample `{id}`", target.split))?;
-        samples.push(*place);
+            .ok_or_else(|| Error::new(format!("the split `{}` has no sample `{id}`", target.split)))?;
+        samples.push(*position);
     }
     samples.sort_unstable();
     samples.dedup();

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
+use taskwright_base::Digest;
 use taskwright_language::model::{Constraint, Direction};
 use taskwright_language::serve::ServeConfig;
 
 use crate::api::{Choice, State};
-use crate::places::Places;
+use crate::paths::Paths;
 use crate::service::Service;
 use crate::testing::{self, BASELINE, Fake, Way, commit};
 
@@ -34,17 +35,17 @@ impl Trial {
         assert_eq!(self.service.evaluation(number).unwrap().state, State::Done);
     }
 
-    fn places(&self) -> Places {
-        Places::under(self.root.path())
+    fn paths(&self) -> Paths {
+        Paths::under(self.root.path())
     }
 
     fn finalize(&self) -> Value {
-        let answer = super::finalize(&self.service, &self.places(), &|_| {}).unwrap();
+        let answer = super::finalize(&self.service, &self.paths(), &|_| {}).unwrap();
         answer["verdict"].clone()
     }
 
     fn reward(&self) -> Option<Value> {
-        read(&self.places().evidence.join("reward.json"))
+        read(&self.paths().evidence.join("reward.json"))
     }
 }
 
@@ -67,7 +68,7 @@ fn the_submission_counts() {
     assert_eq!(verdict["winner"]["commit"], commit(1));
     assert_eq!(trial.reward().unwrap(), serde_json::json!({ "reward": 0.25 }));
     assert_eq!(verdict["evidence"].as_object().unwrap().len(), 3);
-    let digest = crate::sha256_of(&trial.places().evidence.join("reward.json")).unwrap();
+    let digest = Digest::of_file(trial.paths().evidence.join("reward.json")).unwrap().to_string();
     assert_eq!(verdict["evidence"]["reward.json"], digest);
 }
 
@@ -168,7 +169,7 @@ fn a_target_that_fails_for_our_reasons_is_no_reward_and_can_be_tried_again() {
     assert_eq!(verdict["outcome"], "unscored");
     assert!(reasons(&verdict).contains("has no score"));
     assert!(trial.reward().is_none());
-    assert!(read(&trial.places().evidence.join("verdict.json")).is_some());
+    assert!(read(&trial.paths().evidence.join("verdict.json")).is_some());
     trial.fake.set(&commit(1), Way::Value(3.0));
     assert_eq!(trial.finalize()["outcome"], "scored");
     assert_eq!(trial.reward().unwrap()["reward"], 3.0);
@@ -193,7 +194,7 @@ fn the_first_verdict_stands() {
     let first = trial.finalize();
     let ran = trial.fake.ran.load(Ordering::SeqCst);
     trial.fake.set(&commit(1), Way::Value(100.0));
-    std::fs::remove_dir_all(trial.places().evidence).unwrap();
+    std::fs::remove_dir_all(trial.paths().evidence).unwrap();
     assert_eq!(trial.finalize(), first);
     assert_eq!(trial.reward().unwrap()["reward"], 1.0);
     assert_eq!(trial.fake.ran.load(Ordering::SeqCst), ran);
@@ -204,7 +205,7 @@ fn a_verdict_that_was_changed_is_not_published() {
     let trial = Trial::new(testing::config(), Fake::default());
     trial.finalize();
     std::fs::write(super::evidence_master(&trial.service).join("verdict.json"), "{}").unwrap();
-    assert!(super::finalize(&trial.service, &trial.places(), &|_| {}).is_err());
+    assert!(super::finalize(&trial.service, &trial.paths(), &|_| {}).is_err());
 }
 
 #[test]
@@ -228,8 +229,8 @@ fn several_targets_have_keys_of_their_own_and_the_first_is_the_reward() {
 fn an_archive_has_no_verdict() {
     let trial = Trial::new(testing::config(), Fake::default());
     trial.evaluate(1, &Choice::All);
-    super::archive(&trial.service, &trial.places(), &|_| {}).unwrap();
-    let evidence = trial.places().evidence;
+    super::archive(&trial.service, &trial.paths(), &|_| {}).unwrap();
+    let evidence = trial.paths().evidence;
     assert!(evidence.join("evaluations.jsonl").exists());
     assert!(!evidence.join("verdict.json").exists() && !evidence.join("reward.json").exists());
     // The work goes on.

@@ -1,8 +1,10 @@
 //! The verdict: what was decided, why, and on what evidence.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use taskwright_base::Error;
 use taskwright_language::model::{Aggregate, Direction};
 use taskwright_language::serve::ServeConfig;
 
@@ -44,7 +46,6 @@ impl By {
     }
 }
 
-/// The verdict.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
     #[serde(rename = "verdict_version")]
@@ -52,17 +53,14 @@ pub struct Verdict {
     task: String,
     version: String,
     config: String,
-    /// Whether there is a reward.
     pub outcome: Outcome,
     /// Why it came out as it did, in the order in which it was decided.
     pub reasons: Vec<String>,
-    /// The candidate that counts.
     pub winner: Option<WinnerReport>,
     /// What each target says.
     pub targets: Vec<TargetReport>,
     /// The candidates that were ranked, best first.
     pub ranking: Vec<Ranked>,
-    /// What was used of the budgets.
     pub budgets: BTreeMap<String, Use>,
     /// The digests of the other files of the evidence.
     pub evidence: BTreeMap<String, String>,
@@ -71,11 +69,8 @@ pub struct Verdict {
 /// The candidate that counts.
 #[derive(Debug, Clone, Serialize)]
 pub struct WinnerReport {
-    /// Its commit.
     pub commit: String,
-    /// Its tree.
     pub tree: String,
-    /// How it came to count.
     pub by: By,
     /// Whether it has the baseline's very files.
     pub is_baseline: bool,
@@ -86,7 +81,6 @@ pub struct WinnerReport {
 pub struct Ranked {
     /// Its first commit with these files.
     pub commit: String,
-    /// Its tree.
     pub tree: String,
     /// The optimizer's evaluations of it, pooled.
     pub score: Option<f64>,
@@ -95,35 +89,74 @@ pub struct Ranked {
     /// Our own evaluations of it, pooled.
     pub rescored: Option<f64>,
     /// Why it was left out, if it was.
-    pub left_out: Option<String>,
+    pub left_out: Option<LeftOut>,
+}
+
+/// Why a candidate was left out of the choice.
+#[derive(Debug, Clone)]
+pub enum LeftOut {
+    /// Too little of the split was evaluated.
+    Coverage {
+        share: f64,
+        least: f64,
+        split: String,
+    },
+    Constraint,
+    /// The samples add up to nothing.
+    Unscored(Error),
+    /// Others did better in the search, and only so many are scored again.
+    NotAmongBest(usize),
+    ConstraintWhenRescored,
+    /// An infrastructure error kept it from being scored again: the choice cannot be made without it.
+    NotRescored(Error),
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Coverage { share, least, split } => write!(
+                formatter,
+                "it was evaluated on {:.1} % of `{split}`, and {:.1} % are needed",
+                share * 100.0,
+                least * 100.0
+            ),
+            Self::Constraint => formatter.write_str("a constraint does not hold"),
+            Self::Unscored(error) => error.fmt(formatter),
+            Self::NotAmongBest(most) => write!(formatter, "it is not among the best {most}"),
+            Self::ConstraintWhenRescored => {
+                formatter.write_str("a constraint does not hold when it is scored again")
+            }
+            Self::NotRescored(error) => write!(formatter, "it could not be scored again: {error}"),
+        }
+    }
+}
+
+impl Serialize for LeftOut {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// What a target says.
 #[derive(Debug, Clone, Serialize)]
 pub struct TargetReport {
-    /// The split.
     pub split: String,
-    /// The key in the reward.
     pub reward_key: String,
     /// The score; none if there is none.
     pub score: Option<f64>,
     /// Where the score is from: `measured`, or the `pinned` score of the baseline.
     pub source: &'static str,
-    /// Which way is better.
     pub direction: Direction,
     /// What the attempts at a sample add up to.
     pub aggregate: Aggregate,
     /// How often each sample was scored.
     pub attempts: u64,
-    /// How many samples there are.
     pub samples: u64,
     /// How many have a score.
     pub scored: u64,
     /// How many failed, by kind.
     pub failures: BTreeMap<String, u64>,
-    /// The means of the metrics.
     pub metrics: BTreeMap<String, f64>,
-    /// Whether the constraints hold.
     pub eligible: Option<bool>,
     /// The baseline's own score, where it is known.
     pub baseline: Option<f64>,

@@ -106,7 +106,7 @@ fn length(service: &Service, number: u64) -> u64 {
     std::fs::metadata(service.record_path(number)).map_or(0, |metadata| metadata.len())
 }
 
-/// Sends the samples between two places of the record as events; returns where the next ones begin.
+/// Sends the samples between two offsets of the record as events; returns where the next ones begin.
 async fn send_samples(
     service: &Arc<Service>,
     number: u64,
@@ -148,7 +148,7 @@ fn a_piece(service: &Service, number: u64, from: u64, end: u64) -> Result<(Vec<S
     let failed = |error: std::io::Error| {
         Problem::new(Kind::Broken, format!("the record cannot be read: {error}"), "try again later")
     };
-    let to = crate::lines::next_line(&service.record_path(number), (from + PIECE).min(end), end)
+    let to = crate::chained_log::next_line(&service.record_path(number), (from + PIECE).min(end), end)
         .map_err(failed)?;
     Ok((service.samples(number, from, to)?, to))
 }

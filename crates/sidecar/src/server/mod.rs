@@ -1,6 +1,5 @@
-//! The server: the optimizer's API over TCP, and what only root in the sidecar may ask over a unix socket.
+//! The server of the optimizer's API, over TCP.
 
-pub mod admin;
 mod answer;
 mod events;
 mod routes;
@@ -31,9 +30,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Answers connections until the future that serves them is dropped.
 pub async fn listen(listener: TcpListener, routes: Router) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -50,7 +49,7 @@ pub async fn listen(listener: TcpListener, routes: Router) {
             http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(64 << 10);
             // Whatever a client does wrong ends its connection and nothing else.
             let _ = http.serve_connection(TokioIo::new(stream), routes).await;
-            drop(place);
+            drop(slot);
         });
     }
 }

@@ -63,7 +63,7 @@ async fn health() -> Answer {
 }
 
 async fn plan(State(service): Shared) -> Answer {
-    json(StatusCode::OK, &crate::plan::plan(&service))
+    json(StatusCode::OK, &crate::rules::plan(&service))
 }
 
 async fn status(State(service): Shared) -> Answer {

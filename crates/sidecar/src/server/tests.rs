@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::client::http::{Failure, Service as Remote};
+use crate::client::failure::Failure;
+use crate::client::remote::Remote;
 use crate::problem::Kind;
 use crate::testing::{self, Fake, Way, commit};
 
@@ -63,7 +64,7 @@ impl Running {
 fn kind(answer: Result<Value, Failure>) -> Kind {
     match answer {
         Err(Failure::Problem(problem)) => {
-            assert!(!problem.detail.is_empty() && !problem.remedy.is_empty(), "{problem:?}");
+            assert!(!problem.detail.is_empty() && !problem.hint.is_empty(), "{problem:?}");
             problem.kind
         }
         other => panic!("{other:?}"),
@@ -101,7 +102,7 @@ fn only_progress_in_steps_of_the_floor_is_told_of_a_split_that_shows_aggregates(
 }
 
 #[test]
-fn bad_requests_are_refused_with_a_remedy() {
+fn bad_requests_are_refused_with_a_hint() {
     let running = start();
     let known = commit(1);
     let cases = [

@@ -1,20 +1,32 @@
 //! Opening the service's state: the journal is read, and evaluations that never finished are settled.
+//!
+//! ```text
+//!   journal ──▶ entry by entry into the book ──▶ records that no charge explains? ──▶ unfinished evaluations
+//!      │                 │                                   │                          │
+//!      │                 │                                   │                          ├ record has its end ──▶ that end
+//!      ▼                 ▼                                   ▼                          └ else ──▶ interrupted
+//!   a torn last line   a lost, changed or impossible line    charges were lost          (both appended to the journal)
+//!   is dropped         └──────────── damaged: no service ────┘
+//! ```
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fs::{self, DirBuilder, File};
+use std::fmt;
+use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, RwLock};
 
+use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::{Error, failed, failed_to};
 use taskwright_language::serve::ServeConfig;
 
-use super::Service;
-use crate::blocks::Chooser;
+use super::state::Service;
+use crate::budget::{BudgetBook, KnownEvaluation, Location};
+use crate::chained_log::{ChainedLog, Damage};
+use crate::chooser::Chooser;
 use crate::events::{End, Entry, Line, Outcome, Purpose, VERSION};
 use crate::journal::{self, Journal};
-use crate::ledger::{Known, Ledger, Place};
-use crate::lines::{Damage, Lines};
 use crate::runner::Runner;
 
 /// Why the service cannot start.
@@ -23,25 +35,35 @@ pub enum OpenError {
     /// The state does not hold what was written to it: starting again would not help.
     Damaged(Damage),
     /// Something else, which may pass.
-    Failed(String),
+    Failed(Error),
 }
 
-impl std::fmt::Display for OpenError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for OpenError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Damaged(damage) => {
                 write!(formatter, "the state is damaged, so no service is given: {damage}")
             }
-            Self::Failed(what) => formatter.write_str(what),
+            Self::Failed(error) => error.fmt(formatter),
         }
     }
 }
 
-impl std::error::Error for OpenError {}
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Damage> for OpenError {
+    fn from(damage: Damage) -> Self {
+        Self::Damaged(damage)
+    }
+}
 
 /// Opens the state in a folder, or begins it.
 ///
-/// An evaluation that was running when the service ended is settled here. If its record is whole it is done; otherwise
+/// An evaluation that was running when the service ended is settled here. If its record is complete it is done; otherwise
 /// it is over as interrupted, the run and the samples without a result are given back, and the finished samples stay in
 /// the record, where the next evaluation of the same candidate finds them.
 pub fn open(
@@ -50,50 +72,14 @@ pub fn open(
     state: &Path,
     runner: Box<dyn Runner>,
 ) -> Result<Service, OpenError> {
-    let failed = |what: &str| {
-        let what = format!("{what} in `{}`", state.display());
-        move |error: std::io::Error| OpenError::Failed(format!("{what}: {error}"))
-    };
     let records = state.join("records");
-    DirBuilder::new().recursive(true).mode(0o700).create(&records).map_err(failed("making folders"))?;
-    let held = File::create(state.join("lock")).map_err(failed("making the lock"))?;
-    held.try_lock().map_err(|_| {
-        OpenError::Failed(format!("another service uses `{}`: only one may run at a time", state.display()))
-    })?;
-    let (mut journal, entries, torn) = Journal::open(state).map_err(OpenError::Damaged)?;
-    if torn > 0 {
-        eprintln!("taskwright: the journal's last line was cut short and is dropped ({torn} bytes)");
-    }
-    let damaged = |line: usize, what: String| {
-        OpenError::Damaged(Damage { path: journal::path(state), line: line as u64, what })
+    DirBuilder::new().recursive(true).mode(0o700).create(&records).map_err(failed("making", &records))?;
+    let Attempt::Held(lock) = LockFile::acquire(state.join("lock"), &Wait::none())? else {
+        let what = format!("another service uses `{}`: only one may run at a time", state.display());
+        return Err(Error::new(what).into());
     };
-    let mut ledger = Ledger::default();
-    for (line, entry) in (1..).zip(&entries) {
-        let wrong = match entry {
-            Entry::Opened { version, config } if line == 1 => {
-                check_head(*version, config, &config_digest).err()
-            }
-            Entry::Opened { .. } => Some("the journal begins twice".to_owned()),
-            _ if line == 1 => Some("the journal's beginning is missing".to_owned()),
-            entry => ledger.apply(entry).err(),
-        };
-        if let Some(what) = wrong {
-            return Err(damaged(line, what));
-        }
-    }
-    // An evaluation is charged before its record is made: a record without its charge means that charges were lost.
-    let (numbers, recorded) = list_records(&records).map_err(failed("listing the records"))?;
-    if let Some(number) = numbers.iter().find(|number| **number >= ledger.next_number()) {
-        return Err(damaged(entries.len() + 1, format!("the charge of evaluation {number} is missing")));
-    }
-    if entries.is_empty() {
-        append(
-            &mut journal,
-            &mut ledger,
-            &Entry::Opened { version: VERSION, config: config_digest.clone() },
-        )?;
-    }
-    settle(&mut journal, &mut ledger, &records, runner.is_deterministic())?;
+    let (mut journal, mut book, recorded) = replay(state, &records, &config_digest)?;
+    settle(&mut journal, &mut book, &records, runner.is_deterministic())?;
     let choosers: BTreeMap<String, Chooser> =
         config.splits.iter().map(|(name, split)| (name.clone(), Chooser::new(name, split))).collect();
     Ok(Service {
@@ -103,15 +89,44 @@ pub fn open(
         runner,
         choosers,
         journal: Mutex::new(journal),
-        ledger: RwLock::new(ledger),
+        book: RwLock::new(book),
         live: Mutex::new(HashMap::new()),
         queue: Mutex::new(VecDeque::new()),
         queued: Condvar::new(),
         running: Mutex::new(()),
         importing: Mutex::new(()),
         recorded: AtomicU64::new(recorded),
-        lock: held,
+        _lock: lock,
     })
+}
+
+/// The journal, begun if there is none, what it adds up to, and how many bytes the records have.
+fn replay(state: &Path, records: &Path, digest: &str) -> Result<(Journal, BudgetBook, u64), OpenError> {
+    let (mut journal, entries, torn) = Journal::open(state)?;
+    if torn > 0 {
+        eprintln!("taskwright: the journal's last line was cut short and is dropped ({torn} bytes)");
+    }
+    let damage = |line: usize, what: String| Damage { path: journal::path(state), line: line as u64, what };
+    let mut book = BudgetBook::default();
+    for (line, entry) in (1..).zip(&entries) {
+        let applied = match entry {
+            Entry::Opened { version, config } if line == 1 => check_head(*version, config, digest),
+            Entry::Opened { .. } => Err("the journal begins twice".to_owned()),
+            _ if line == 1 => Err("the journal's beginning is missing".to_owned()),
+            entry => book.apply(entry),
+        };
+        applied.map_err(|what| damage(line, what))?;
+    }
+    // An evaluation is charged before its record is made: a record without its charge means that charges were lost.
+    let (numbers, bytes) = list_records(records).map_err(failed("listing", records))?;
+    if let Some(number) = numbers.iter().find(|number| **number >= book.next_number()) {
+        return Err(damage(entries.len() + 1, format!("the charge of evaluation {number} is missing")).into());
+    }
+    if entries.is_empty() {
+        let opened = Entry::Opened { version: VERSION, config: digest.to_owned() };
+        append(&mut journal, &mut book, &opened)?;
+    }
+    Ok((journal, book, bytes))
 }
 
 fn check_head(version: u32, config: &str, expected: &str) -> Result<(), String> {
@@ -137,33 +152,29 @@ fn list_records(records: &Path) -> std::io::Result<(Vec<u64>, u64)> {
     Ok((numbers, bytes))
 }
 
-fn append(journal: &mut Journal, ledger: &mut Ledger, entry: &Entry) -> Result<(), OpenError> {
-    journal.append(entry).map_err(|error| OpenError::Failed(format!("writing the journal: {error}")))?;
-    ledger.apply(entry).map_err(OpenError::Failed)
+fn append(journal: &mut Journal, book: &mut BudgetBook, entry: &Entry) -> Result<(), Error> {
+    journal.append(entry).map_err(failed_to("writing the journal"))?;
+    book.apply(entry).map_err(Error::new)
 }
 
 /// Settles what never finished, and learns where the results stand.
 fn settle(
     journal: &mut Journal,
-    ledger: &mut Ledger,
+    book: &mut BudgetBook,
     records: &Path,
     deterministic: bool,
 ) -> Result<(), OpenError> {
-    for number in 1..ledger.next_number() {
-        let Some(known) = ledger.evaluation(number).cloned() else { continue };
+    for number in 1..book.next_number() {
+        let Some(known) = book.evaluation(number).cloned() else { continue };
         let path = records.join(format!("{number:06}.jsonl"));
         if known.end.is_some() && !deterministic {
             continue;
         }
-        let lines = if path.exists() {
-            Lines::open::<Line>(&path).map_err(OpenError::Damaged)?.values
-        } else {
-            Vec::new()
-        };
+        let lines = if path.exists() { ChainedLog::open::<Line>(&path)?.values } else { Vec::new() };
         let is_done = known.end.as_ref().is_some_and(|end| end.outcome == Outcome::Done);
         if is_done && !matches!(lines.last(), Some((_, Line::End(_)))) {
             let what = "the record of a finished evaluation lacks its end".to_owned();
-            return Err(OpenError::Damaged(Damage { path, line: lines.len() as u64 + 1, what }));
+            return Err(Damage { path, line: lines.len() as u64 + 1, what }.into());
         }
         if known.end.is_none() {
             let end = lines.iter().find_map(|(_, line)| match line {
@@ -171,7 +182,7 @@ fn settle(
                 Line::Sample(_) => None,
             });
             let end = end.unwrap_or_else(|| interrupted(&known, &lines, deterministic));
-            append(journal, ledger, &Entry::Ended { number, end })?;
+            append(journal, book, &Entry::Ended { number, end })?;
         }
         if !deterministic {
             continue;
@@ -179,10 +190,10 @@ fn settle(
         for (offset, line) in &lines {
             if let Line::Sample(sample) = line
                 && sample.copied.is_none()
-                && is_lasting(sample)
+                && sample.is_lasting()
             {
-                let place = Place { number, offset: *offset };
-                ledger.remember(&known.charged.tree, &known.charged.split, sample.index, place);
+                let location = Location { number, offset: *offset };
+                book.remember(&known.charged.tree, &known.charged.split, sample.index, location);
             }
         }
     }
@@ -190,11 +201,11 @@ fn settle(
 }
 
 /// The end of an evaluation that the service did not live to see.
-fn interrupted(known: &Known, lines: &[(u64, Line)], deterministic: bool) -> End {
+fn interrupted(known: &KnownEvaluation, lines: &[(u64, Line)], deterministic: bool) -> End {
     let mut refund = known.charged.charge;
     if deterministic && known.charged.purpose == Purpose::Optimizer {
         let kept = lines.iter().filter(|(_, line)| match line {
-            Line::Sample(sample) => sample.copied.is_none() && is_lasting(sample),
+            Line::Sample(sample) => sample.copied.is_none() && sample.is_lasting(),
             Line::End(_) => false,
         });
         refund.samples = refund.samples.saturating_sub(kept.count() as u64);
@@ -207,9 +218,4 @@ fn interrupted(known: &Known, lines: &[(u64, Line)], deterministic: bool) -> End
         error: Some("the eval sidecar was restarted while it ran".to_owned()),
         seconds: 0.0,
     }
-}
-
-/// Whether a result would come out the same again: a failure of ours would not, and one for want of time might not.
-pub fn is_lasting(sample: &crate::events::Sample) -> bool {
-    sample.value.is_some() && sample.failure != Some(taskwright_eval::FailureKind::Timeout)
 }

@@ -1,40 +1,41 @@
-//! Taking in candidates, requests for evaluations, and submissions.
+//! What is asked of the service: to import a candidate, to evaluate one, to submit one.
+//!
+//! The submission is one variable that every `submit` writes and only sealing closes:
+//!
+//! ```text
+//!   nothing ──submit──▶ candidate ──submit──▶ another candidate ...
+//!      └──────────────────┴──── sealed: the last one stands, and every later request is refused
+//! ```
 
 use std::path::Path;
 
-use tokio::sync::watch;
-
-use super::{Live, MOST_WAITING, Progress, Service, lock, now};
-use crate::api::{Candidate, Charge, Choice, Evaluation, State};
-use crate::blocks::shortened;
+use super::queue::MOST_WAITING;
+use super::state::{Service, lock, now};
+use crate::api::{Candidate, Charge, Choice, Evaluation};
+use crate::budget::BudgetBook;
 use crate::events::{Charged, Entry, Purpose};
-use crate::ledger::Ledger;
-use crate::problem::{Kind, Problem};
-use taskwright_eval::Cancel;
+use crate::problem::{Kind, Problem, shown};
 
-/// A request to evaluate, as the service's own parts make it.
-pub struct Request<'a> {
-    /// What it is for.
+/// An evaluation that the service makes for itself.
+pub struct OwnRequest<'a> {
     pub purpose: Purpose,
-    /// The candidate.
     pub candidate: &'a Candidate,
-    /// The split.
     pub split: &'a str,
     /// The samples' positions; none if all.
     pub samples: Option<Vec<u32>>,
 }
 
 impl Service {
-    /// A candidate that was taken in before.
+    /// A candidate that was imported before.
     pub fn candidate(&self, commit: &str) -> Result<Candidate, Problem> {
         if commit.len() != 40 || !commit.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(Problem::new(
                 Kind::Usage,
-                format!("`{}` is not a commit's whole name", shortened(commit)),
+                format!("`{}` is not a commit's whole name", shown(commit)),
                 "give the 40 lower-case hexadecimal digits that `git rev-parse` prints",
             ));
         }
-        match self.ledger().tree(commit) {
+        match self.book().tree(commit) {
             Some(tree) => Ok(Candidate { commit: commit.to_owned(), tree: tree.to_owned() }),
             None => Err(Problem::new(
                 Kind::NotFound,
@@ -44,19 +45,19 @@ impl Service {
         }
     }
 
-    /// Takes in an uploaded candidate.
+    /// Imports an uploaded candidate.
     pub fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem> {
         match self.candidate(commit) {
             Err(problem) if problem.kind == Kind::NotFound => {}
             known => return known,
         }
-        self.refuse_if_sealed(&self.ledger())?;
+        self.refuse_if_sealed(&self.book())?;
         let _alone = lock(&self.importing);
         // As much again as was sent: that is what is kept of it.
         self.refuse_if_full(upload.metadata().map_or(0, |file| file.len()))?;
         let candidate = self.runner.import(upload, commit)?;
         let mut journal = lock(&self.journal);
-        self.refuse_if_sealed(&self.ledger())?;
+        self.refuse_if_sealed(&self.book())?;
         let entry = Entry::Candidate { commit: candidate.commit.clone(), tree: candidate.tree.clone() };
         self.commit(&mut journal, &entry)?;
         Ok(candidate)
@@ -65,7 +66,7 @@ impl Service {
     /// Notes a candidate that needs no upload: the baseline.
     pub fn know(&self, candidate: &Candidate) -> Result<(), Problem> {
         let mut journal = lock(&self.journal);
-        if self.ledger().tree(&candidate.commit).is_some() {
+        if self.book().tree(&candidate.commit).is_some() {
             return Ok(());
         }
         let entry = Entry::Candidate { commit: candidate.commit.clone(), tree: candidate.tree.clone() };
@@ -76,8 +77,8 @@ impl Service {
     pub fn submit(&self, commit: &str) -> Result<Candidate, Problem> {
         let candidate = self.candidate(commit)?;
         let mut journal = lock(&self.journal);
-        self.refuse_if_sealed(&self.ledger())?;
-        if self.ledger().submitted.as_ref() == Some(&candidate) {
+        self.refuse_if_sealed(&self.book())?;
+        if self.book().submitted.as_ref() == Some(&candidate) {
             return Ok(candidate);
         }
         let entry = Entry::Submitted { commit: candidate.commit.clone(), tree: candidate.tree.clone() };
@@ -85,8 +86,8 @@ impl Service {
         Ok(candidate)
     }
 
-    fn refuse_if_sealed(&self, ledger: &Ledger) -> Result<(), Problem> {
-        if ledger.sealed {
+    fn refuse_if_sealed(&self, book: &BudgetBook) -> Result<(), Problem> {
+        if book.sealed {
             return Err(Problem::new(
                 Kind::Sealed,
                 format!("the work on `{}` is over: the result is being decided", self.config.task),
@@ -106,21 +107,20 @@ impl Service {
         let Some(chooser) = self.chooser(split) else {
             return Err(Problem::new(
                 Kind::Usage,
-                format!("there is no split `{}`", shortened(split)),
+                format!("there is no split `{}`", shown(split)),
                 "`taskwright plan` lists the splits that may be evaluated",
             ));
         };
         let chosen = chooser.choose(choice)?;
-        let total = self.config.splits.get(split).map_or(0, |split| split.samples.len());
-        let samples = (chosen.samples.len() < total).then(|| chosen.samples.clone());
+        let samples = (chosen.samples.len() < self.size_of(split)).then(|| chosen.samples.clone());
         let deterministic = self.runner.is_deterministic();
 
         let mut journal = lock(&self.journal);
         let charged = {
-            let ledger = self.ledger();
-            self.refuse_if_sealed(&ledger)?;
-            if deterministic && let Some(number) = ledger.same(&candidate.tree, split, samples.as_deref()) {
-                drop(ledger);
+            let book = self.book();
+            self.refuse_if_sealed(&book)?;
+            if deterministic && let Some(number) = book.same(&candidate.tree, split, samples.as_deref()) {
+                drop(book);
                 let mut evaluation = self.evaluation(number)?;
                 evaluation.note = Some(if evaluation.state.is_final() {
                     "the same files were evaluated on the same samples before: this is that result, at no cost"
@@ -132,7 +132,7 @@ impl Service {
                 return Ok(evaluation);
             }
             self.refuse_if_full(0)?;
-            if lock(&self.queue).len() >= MOST_WAITING {
+            if self.queue_is_full() {
                 return Err(Problem::new(
                     Kind::Busy,
                     format!("{MOST_WAITING} evaluations are waiting already"),
@@ -142,12 +142,12 @@ impl Service {
             let fresh = chosen
                 .samples
                 .iter()
-                .filter(|index| !deterministic || ledger.result(&candidate.tree, split, **index).is_none())
+                .filter(|index| !deterministic || book.result(&candidate.tree, split, **index).is_none())
                 .count() as u64;
             let charge = Charge { runs: u64::from(fresh > 0), samples: fresh };
-            ledger.afford(&self.config, split, charge)?;
+            book.afford(&self.config, split, charge)?;
             Charged {
-                number: ledger.next_number(),
+                number: book.next_number(),
                 purpose: Purpose::Optimizer,
                 commit: candidate.commit,
                 tree: candidate.tree,
@@ -161,17 +161,16 @@ impl Service {
         let number = charged.number;
         self.commit(&mut journal, &Entry::Charged(charged))?;
         self.enlist(number);
-        lock(&self.queue).push_back(number);
+        self.enqueue(number);
         drop(journal);
-        self.queued.notify_one();
         self.evaluation(number)
     }
 
     /// Evaluates for the service itself and waits: no budget, no queue.
-    pub fn evaluate_now(&self, request: Request<'_>) -> Result<u64, Problem> {
+    pub fn evaluate_now(&self, request: OwnRequest<'_>) -> Result<u64, Problem> {
         let number = {
             let mut journal = lock(&self.journal);
-            let number = self.ledger().next_number();
+            let number = self.book().next_number();
             let charged = Charged {
                 number,
                 purpose: request.purpose,
@@ -189,35 +188,5 @@ impl Service {
         };
         self.execute(number);
         Ok(number)
-    }
-
-    fn enlist(&self, number: u64) {
-        let (progress, _) = watch::channel(Progress { state: State::Queued, finished: 0, bytes: 0 });
-        lock(&self.live).insert(number, Live { stop: Cancel::new(), progress });
-    }
-
-    /// Stops an evaluation of the optimizer's: at once if it waits, a moment later if it runs.
-    pub fn cancel(&self, number: u64) -> Result<Evaluation, Problem> {
-        self.evaluation(number)?;
-        if self.ledger().evaluation(number).is_some_and(|known| known.charged.purpose == Purpose::Optimizer) {
-            self.stop(number);
-        }
-        self.evaluation(number)
-    }
-
-    /// Stops an evaluation, and ends it if it has not begun.
-    pub(super) fn stop(&self, number: u64) {
-        if let Some(live) = lock(&self.live).get(&number) {
-            live.stop.cancel();
-        }
-        let waiting = {
-            let mut queue = lock(&self.queue);
-            let before = queue.len();
-            queue.retain(|queued| *queued != number);
-            queue.len() < before
-        };
-        if waiting {
-            self.execute(number);
-        }
     }
 }

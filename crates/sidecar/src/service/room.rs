@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use taskwright_language::serve::ServeConfig;
 
-use super::Service;
+use super::state::Service;
 use crate::problem::{Kind, Problem};
 
 /// What always stays free on the disk: for the journal, the verdict and all that is small.
@@ -19,7 +19,7 @@ impl Service {
         if room < more.max(1) { Err(full(why)) } else { Ok(()) }
     }
 
-    /// How many bytes an upload may have now, and the refusal of one that has more. Until it is taken in it is there
+    /// How many bytes an upload may have now, and the refusal of one that has more. Until it is imported it is there
     /// twice: as it was sent, and as it is kept.
     pub fn room_for_upload(&self) -> (u64, Problem) {
         let (room, why) = self.room();

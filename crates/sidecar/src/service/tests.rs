@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Service;
+use super::state::lock;
 use crate::api::{Charge, Choice, Evaluation, State};
 use crate::journal;
 use crate::problem::Kind;
@@ -23,7 +24,7 @@ fn evaluate(service: &Service, number: u32, split: &str, choice: &Choice) -> Eva
 }
 
 fn used(service: &Service) -> Charge {
-    service.ledger().used("validation")
+    service.book().used("validation")
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn open(folder: &tempfile::TempDir, fake: &Fake) -> Arc<Service> {
 fn evaluate_alone(service: &Service, number: u32, split: &str, choice: &Choice) {
     let evaluation = service.evaluate(&commit(number), split, choice).unwrap();
     let number = service::parse_id(&evaluation.id).unwrap();
-    super::lock(&service.queue).retain(|queued| *queued != number);
+    lock(&service.queue).retain(|queued| *queued != number);
     service.execute(number);
 }
 
@@ -282,11 +283,11 @@ fn a_charge_that_cannot_be_written_is_no_charge() {
     let fake = Fake::default();
     let service = open(&folder, &fake);
     let Some(full) = journal::testing::full(folder.path()) else { return };
-    *super::lock(&service.journal) = full;
+    *lock(&service.journal) = full;
     let refused = service.evaluate(&commit(1), "validation", &Choice::All).unwrap_err();
     assert_eq!(refused.kind, Kind::Broken);
     assert_eq!(used(&service), Charge::default());
-    assert_eq!(service.ledger().evaluations().len(), 0);
+    assert_eq!(service.book().evaluations().len(), 0);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use tokio::sync::watch;
 
-use super::{Progress, Service, lock};
+use super::state::{Progress, Service, lock};
 use crate::api::{AttemptView, Evaluation, Page, SampleView, SplitPlan, State, Status, Use};
+use crate::budget::KnownEvaluation;
+use crate::chained_log;
 use crate::events::{Line, Outcome, Purpose, Sample};
-use crate::ledger::Known;
-use crate::lines;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Kind, Problem, shown};
 use taskwright_eval::{Attempt, Attempts, ErrorClass};
 use taskwright_language::model::Access;
 
@@ -23,7 +23,7 @@ pub fn parse_id(id: &str) -> Result<u64, Problem> {
 fn unknown(id: &str) -> Problem {
     Problem::new(
         Kind::NotFound,
-        format!("there is no evaluation `{}`", crate::blocks::shortened(id)),
+        format!("there is no evaluation `{}`", shown(id)),
         "`taskwright results list` lists them",
     )
 }
@@ -40,17 +40,16 @@ fn shown_error(end: &crate::events::End) -> Option<String> {
 impl Service {
     /// One of the optimizer's evaluations.
     pub fn evaluation(&self, number: u64) -> Result<Evaluation, Problem> {
-        // Looked at first: what is not live any more is over in the ledger.
+        // Looked at first: what is not live any more is over in the book.
         let progress = lock(&self.live).get(&number).map(|live| *live.progress.borrow());
-        let ledger = self.ledger();
-        let known = ledger.evaluation(number).filter(|known| known.charged.purpose == Purpose::Optimizer);
+        let book = self.book();
+        let known = book.evaluation(number).filter(|known| known.charged.purpose == Purpose::Optimizer);
         known.map(|known| self.show(known, progress)).ok_or_else(|| unknown(&format!("e{number}")))
     }
 
-    fn show(&self, known: &Known, progress: Option<Progress>) -> Evaluation {
+    fn show(&self, known: &KnownEvaluation, progress: Option<Progress>) -> Evaluation {
         let charged = &known.charged;
-        let total = self.config.splits.get(&charged.split).map_or(0, |split| split.samples.len());
-        let samples = charged.samples.as_ref().map_or(total, Vec::len) as u64;
+        let samples = charged.samples.as_ref().map_or_else(|| self.size_of(&charged.split), Vec::len) as u64;
         let end = known.end.as_ref();
         let state = match end.map(|end| end.outcome) {
             Some(Outcome::Done) => State::Done,
@@ -96,8 +95,8 @@ impl Service {
         let start = usize::try_from(from.max(1) - 1).unwrap_or(usize::MAX);
         let live: std::collections::HashMap<u64, Progress> =
             lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
-        let ledger = self.ledger();
-        let rest = ledger.evaluations().get(start..).unwrap_or_default();
+        let book = self.book();
+        let rest = book.evaluations().get(start..).unwrap_or_default();
         let mut shown = rest.iter().filter(|known| known.charged.purpose == Purpose::Optimizer);
         let evaluations = shown
             .by_ref()
@@ -112,7 +111,7 @@ impl Service {
         lock(&self.live).get(&number).map(|live| live.progress.subscribe())
     }
 
-    /// The samples between two places of an evaluation's record, if the split shows them.
+    /// The samples between two offsets of an evaluation's record, if the split shows them.
     pub fn samples(&self, number: u64, from: u64, to: u64) -> Result<Vec<SampleView>, Problem> {
         let evaluation = self.evaluation(number)?;
         if !self.shows_samples(&evaluation.split) {
@@ -122,9 +121,10 @@ impl Service {
                 "evaluate on a split that `taskwright plan` calls viewable",
             ));
         }
-        let lines = lines::read_between::<Line>(&self.record_path(number), from, to).map_err(|error| {
-            Problem::new(Kind::Broken, format!("the record cannot be read: {error}"), "try again later")
-        })?;
+        let lines =
+            chained_log::read_between::<Line>(&self.record_path(number), from, to).map_err(|error| {
+                Problem::new(Kind::Broken, format!("the record cannot be read: {error}"), "try again later")
+            })?;
         let ended = lines.into_iter().filter_map(|line| match line {
             Line::Sample(sample) => Some(self.show_sample(sample)),
             Line::End(_) => None,
@@ -177,16 +177,16 @@ impl Service {
     pub fn status(&self) -> Status {
         let live: Vec<(u64, Progress)> =
             lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
-        let ledger = self.ledger();
+        let book = self.book();
         let mut active: Vec<Evaluation> = live
             .iter()
-            .filter_map(|(number, progress)| Some((ledger.evaluation(*number)?, *progress)))
+            .filter_map(|(number, progress)| Some((book.evaluation(*number)?, *progress)))
             .filter(|(known, _)| known.charged.purpose == Purpose::Optimizer && known.end.is_none())
             .map(|(known, progress)| self.show(known, Some(progress)))
             .collect();
         active.sort_by_key(|evaluation| parse_id(&evaluation.id).unwrap_or_default());
         let budgets = self.evaluable().map(|(name, split)| {
-            let used = ledger.used(name);
+            let used = book.used(name);
             let budget = Use {
                 runs: split.budget.runs,
                 runs_used: used.runs,
@@ -195,11 +195,11 @@ impl Service {
             };
             (name.clone(), budget)
         });
-        let of_optimizer = |known: &&Known| known.charged.purpose == Purpose::Optimizer;
+        let of_optimizer = |known: &&KnownEvaluation| known.charged.purpose == Purpose::Optimizer;
         Status {
-            sealed: ledger.sealed,
-            submitted: ledger.submitted.clone(),
-            evaluations: ledger.evaluations().iter().filter(of_optimizer).count() as u64,
+            sealed: book.sealed,
+            submitted: book.submitted.clone(),
+            evaluations: book.evaluations().iter().filter(of_optimizer).count() as u64,
             active,
             budgets: budgets.collect(),
         }
@@ -212,16 +212,16 @@ impl Service {
 
     /// What the task allows on each split.
     pub fn split_plans(&self) -> Vec<SplitPlan> {
-        let ledger = self.ledger();
+        let book = self.book();
         let plan = |(name, split): (&String, &taskwright_language::serve::ServeSplit)| {
-            let used = ledger.used(name);
+            let used = book.used(name);
             let viewable = split.access == Access::Viewable;
             SplitPlan {
                 name: name.clone(),
                 access: split.access,
                 samples: split.samples.len() as u64,
                 min_samples: if viewable { 1 } else { split.min_samples },
-                blocks: self.chooser(name).map(crate::blocks::Chooser::block_sizes).unwrap_or_default(),
+                blocks: self.chooser(name).map(crate::chooser::Chooser::block_sizes).unwrap_or_default(),
                 runs: split.budget.runs,
                 runs_used: used.runs,
                 sample_budget: split.budget.samples,

@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::open::is_lasting;
-use super::{Progress, Service, lock};
+use super::state::{Progress, Service, lock};
 use crate::api::{Charge, State};
+use crate::budget::Location;
+use crate::chained_log::{self, ChainedLog};
 use crate::events::{Charged, End, Entry, Line, Outcome, Purpose, Sample};
-use crate::ledger::Place;
-use crate::lines::{self, Lines};
 use crate::runner::Job;
-use crate::tally;
+use crate::summary;
+use taskwright_base::Error;
 use taskwright_eval::{Cancel, Measured};
 
 /// What became of an evaluation's samples.
 #[derive(Default)]
 struct Results {
-    slim: HashMap<u32, Measured>,
-    places: Vec<(u32, Place)>,
+    measured: HashMap<u32, Measured>,
+    locations: Vec<(u32, Location)>,
     recorded: u64,
     /// Samples that were run and count as work done.
     done: u64,
@@ -26,43 +26,22 @@ struct Results {
 }
 
 impl Service {
-    /// Works on what is queued, for ever.
-    pub fn work(&self) {
-        loop {
-            let number = {
-                let mut queue = lock(&self.queue);
-                loop {
-                    match queue.pop_front() {
-                        Some(number) => break number,
-                        None => {
-                            queue = self
-                                .queued
-                                .wait_timeout(queue, Duration::from_mins(1))
-                                .map_or_else(|poisoned| poisoned.into_inner().0, |(queue, _)| queue);
-                        }
-                    }
-                }
-            };
-            self.execute(number);
-        }
-    }
-
     /// Does one evaluation's work and ends it, however that goes.
     pub(super) fn execute(&self, number: u64) {
-        let Some(charged) = self.ledger().evaluation(number).map(|known| known.charged.clone()) else {
+        let Some(charged) = self.book().evaluation(number).map(|known| known.charged.clone()) else {
             return;
         };
         let Some(stop) = lock(&self.live).get(&number).map(|live| live.stop.clone()) else { return };
         // What is only to be ended need not wait for what runs.
         let _alone = (!stop.is_cancelled()).then(|| lock(&self.running));
-        if charged.purpose == Purpose::Optimizer && self.ledger().sealed {
+        if charged.purpose == Purpose::Optimizer && self.book().sealed {
             stop.cancel();
         }
         let started = Instant::now();
         let path = self.record_path(number);
         let mut results = Results::default();
-        let mut record = match Lines::open::<Line>(&path) {
-            Ok(opened) => Some(opened.lines),
+        let mut record = match ChainedLog::open::<Line>(&path) {
+            Ok(opened) => Some(opened.log),
             Err(damage) => {
                 results.error = Some(format!("the record cannot be made: {damage}"));
                 None
@@ -80,7 +59,7 @@ impl Service {
         match &charged.samples {
             Some(samples) => samples.clone(),
             None => {
-                let count = self.config.splits.get(&charged.split).map_or(0, |split| split.samples.len());
+                let count = self.size_of(&charged.split);
                 (0..u32::try_from(count).unwrap_or(u32::MAX)).collect()
             }
         }
@@ -91,7 +70,7 @@ impl Service {
         &self,
         charged: &Charged,
         covered: &[u32],
-        record: &mut Lines,
+        record: &mut ChainedLog,
         stop: &Cancel,
         results: &mut Results,
     ) {
@@ -104,16 +83,16 @@ impl Service {
         for index in covered {
             // What we decide by is what we measure ourselves: a candidate that rolls dice does not keep its lucky throw.
             let known = match charged.purpose {
-                Purpose::Optimizer => self.ledger().result(&charged.tree, &charged.split, *index),
+                Purpose::Optimizer => self.book().result(&charged.tree, &charged.split, *index),
                 Purpose::Finalize(_) => earlier.get(index).copied(),
             };
-            let Some(place) = known else {
+            let Some(location) = known else {
                 fresh.push(*index);
                 continue;
             };
-            match lines::read_at::<Line>(&self.record_path(place.number), place.offset) {
+            match chained_log::read_at::<Line>(&self.record_path(location.number), location.offset) {
                 Ok(Line::Sample(mut sample)) if sample.index == *index => {
-                    sample.copied = Some(place.number);
+                    sample.copied = Some(location.number);
                     results.recorded += 1;
                     self.take(charged, sample, record, results);
                 }
@@ -132,7 +111,7 @@ impl Service {
         let job =
             Job { commit: charged.commit.clone(), samples: fresh.into_iter().filter_map(named).collect() };
         let ran = self.runner.run(&job, stop, &mut |sample| {
-            if results.slim.contains_key(&sample.index) {
+            if results.measured.contains_key(&sample.index) {
                 return;
             }
             if sample.value.is_some() {
@@ -144,18 +123,18 @@ impl Service {
             }
         });
         if let Err(error) = ran {
-            results.error.get_or_insert(error);
+            results.error.get_or_insert(error.to_string());
         }
     }
 
     /// Results of the same step of finalizing that was cut short: it goes on where it was.
-    fn earlier(&self, charged: &Charged) -> HashMap<u32, Place> {
-        let mut places = HashMap::new();
+    fn earlier(&self, charged: &Charged) -> HashMap<u32, Location> {
+        let mut locations = HashMap::new();
         if charged.purpose == Purpose::Optimizer {
-            return places;
+            return locations;
         }
         let numbers: Vec<u64> = self
-            .ledger()
+            .book()
             .evaluations()
             .iter()
             .filter(|known| {
@@ -166,29 +145,29 @@ impl Service {
             .map(|known| known.charged.number)
             .collect();
         for number in numbers {
-            let Ok(values) = lines::read::<Line>(&self.record_path(number)) else { continue };
+            let Ok(values) = chained_log::read::<Line>(&self.record_path(number)) else { continue };
             for (offset, line) in values {
                 if let Line::Sample(sample) = line
                     && sample.value.is_some()
                 {
-                    places.entry(sample.index).or_insert(Place { number, offset });
+                    locations.entry(sample.index).or_insert(Location { number, offset });
                 }
             }
         }
-        places
+        locations
     }
 
     /// Writes a finished sample down and tells those who watch.
-    fn take(&self, charged: &Charged, sample: Sample, record: &mut Lines, results: &mut Results) {
-        let place = Place { number: charged.number, offset: record.length() };
-        results.slim.insert(sample.index, Measured::from(&sample));
-        if sample.copied.is_none() && is_lasting(&sample) {
-            results.places.push((sample.index, place));
+    fn take(&self, charged: &Charged, sample: Sample, record: &mut ChainedLog, results: &mut Results) {
+        let location = Location { number: charged.number, offset: record.length() };
+        results.measured.insert(sample.index, Measured::from(&sample));
+        if sample.copied.is_none() && sample.is_lasting() {
+            results.locations.push((sample.index, location));
         }
         if let Err(error) = record.append(&Line::Sample(sample)) {
             results.error.get_or_insert_with(|| format!("writing the record: {error}"));
         }
-        self.report(charged.number, State::Running, results.slim.len() as u64, record.length());
+        self.report(charged.number, State::Running, results.measured.len() as u64, record.length());
     }
 
     fn report(&self, number: u64, state: State, finished: u64, bytes: u64) {
@@ -222,10 +201,10 @@ impl Service {
             runs: if results.done == 0 { charge.runs } else { 0 },
             samples: charge.samples.saturating_sub(results.done),
         };
-        let valued = results.slim.values().filter(|result| result.value.is_some()).count();
+        let valued = results.measured.values().filter(|result| result.value.is_some()).count();
         if stop.is_cancelled() && results.error.is_none() && valued < covered.len() {
             end.outcome = Outcome::Cancelled;
-            let sealed = self.ledger().sealed && charged.purpose == Purpose::Optimizer;
+            let sealed = self.book().sealed && charged.purpose == Purpose::Optimizer;
             end.refund = if sealed { charge } else { unused };
             end.error = Some(if sealed {
                 "the work was over before it finished".to_owned()
@@ -236,10 +215,10 @@ impl Service {
         }
         let summary = match (&results.error, self.chooser(&charged.split)) {
             (None, Some(chooser)) => {
-                tally::summarize(&self.config, &charged.split, chooser, covered, &results.slim)
+                summary::summarize(&self.config, &charged.split, chooser, covered, &results.measured)
             }
-            (Some(error), _) => Err(error.clone()),
-            (None, None) => Err("the split is unknown".to_owned()),
+            (Some(error), _) => Err(Error::new(error.clone())),
+            (None, None) => Err(Error::new("the split is unknown")),
         };
         match summary {
             Ok(summary) => {
@@ -248,7 +227,7 @@ impl Service {
             }
             Err(error) => {
                 end.outcome = Outcome::Failed;
-                end.error = Some(error);
+                end.error = Some(error.to_string());
                 end.refund = self.after_failure(charge, results);
             }
         }
@@ -260,11 +239,11 @@ impl Service {
         if !self.runner.is_deterministic() {
             return charge;
         }
-        Charge { runs: charge.runs, samples: charge.samples.saturating_sub(results.places.len() as u64) }
+        Charge { runs: charge.runs, samples: charge.samples.saturating_sub(results.locations.len() as u64) }
     }
 
-    /// Makes the end durable and known: in the record, then in the journal, then in the ledger.
-    fn conclude(&self, charged: &Charged, end: End, record: Option<Lines>, results: &Results) {
+    /// Makes the end durable and known: in the record, then in the journal, then in the book.
+    fn conclude(&self, charged: &Charged, end: End, record: Option<ChainedLog>, results: &Results) {
         let number = charged.number;
         if let (Outcome::Failed, Some(error)) = (end.outcome, &end.error) {
             eprintln!("taskwright: evaluation {number} failed: {error}");
@@ -300,12 +279,12 @@ impl Service {
                     error: Some(end.error.unwrap_or(problem.detail)),
                     ..end
                 };
-                let _ = self.ledger_mut().apply(&Entry::Ended { number, end });
+                let _ = self.book_mut().apply(&Entry::Ended { number, end });
             }
             if self.runner.is_deterministic() {
-                let mut ledger = self.ledger_mut();
-                for (index, place) in &results.places {
-                    ledger.remember(&charged.tree, &charged.split, *index, *place);
+                let mut book = self.book_mut();
+                for (index, location) in &results.locations {
+                    book.remember(&charged.tree, &charged.split, *index, *location);
                 }
             }
         }

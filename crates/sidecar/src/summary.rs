@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use taskwright_base::{Error, Result};
 use taskwright_eval::{FailureKind, Measured, summarize as sum_up};
 use taskwright_language::model::Access;
 use taskwright_language::serve::ServeConfig;
 
-use crate::blocks::Chooser;
+use crate::chooser::Chooser;
 use crate::events::{Sample, Summary};
 
 impl From<&Sample> for Measured {
@@ -33,7 +34,7 @@ pub fn summarize(
     chooser: &Chooser,
     covered: &[u32],
     results: &HashMap<u32, Measured>,
-) -> Result<Summary, String> {
+) -> Result<Summary> {
     let has_value = |sample: &u32| {
         results.get(sample).and_then(|result| result.value).is_some_and(|value| value.is_finite())
     };
@@ -41,10 +42,10 @@ pub fn summarize(
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 samples")]
     let share = missing as f64 / covered.len().max(1) as f64;
     if covered.is_empty() || share > config.limits.error_rate_threshold || missing == covered.len() {
-        return Err(format!(
+        return Err(Error::new(format!(
             "{missing} of {} samples could not be scored for reasons that are not the candidate's",
             covered.len()
-        ));
+        )));
     }
     let aggregate_only =
         config.splits.get(split).is_some_and(|split| split.access == Access::NonViewable) && missing > 0;
@@ -61,11 +62,11 @@ pub fn summarize(
     };
     let sum = sum_up(&config.objective, counted.iter().filter_map(|sample| results.get(sample)));
     let Some(score) = sum.mean else {
-        return Err(format!(
+        return Err(Error::new(format!(
             "{missing} of {} samples could not be scored for reasons that are not the candidate's, and no whole \
              block of samples is left",
             covered.len()
-        ));
+        )));
     };
     let mut failures: BTreeMap<String, u64> =
         sum.failures.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect();
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
     use crate::testing;
 
-    fn slim(value: Option<f64>) -> Measured {
+    fn measured(value: Option<f64>) -> Measured {
         Measured { value, ..Measured::default() }
     }
 
@@ -94,7 +95,7 @@ mod tests {
     fn the_score_is_the_mean() {
         let config = testing::config();
         let chooser = Chooser::new("train", &config.splits["train"]);
-        let results = (0..4).map(|i| (i, slim(Some(f64::from(i))))).collect();
+        let results = (0..4).map(|i| (i, measured(Some(f64::from(i))))).collect();
         let summary = summarize(&config, "train", &chooser, &[0, 1, 2, 3], &results).unwrap();
         assert_eq!((summary.score, summary.scored), (1.5, 4));
     }
@@ -106,7 +107,7 @@ mod tests {
         let chooser = Chooser::new("validation", &config.splits["validation"]);
         let covered: Vec<u32> = (0..12).collect();
         let broken = chooser.blocks().next().unwrap()[0];
-        let results = covered.iter().map(|i| (*i, slim((*i != broken).then_some(1.0)))).collect();
+        let results = covered.iter().map(|i| (*i, measured((*i != broken).then_some(1.0)))).collect();
         let summary = summarize(&config, "validation", &chooser, &covered, &results).unwrap();
         assert_eq!(summary.scored, 8);
         assert_eq!(summary.failures["infrastructure"], 4);
@@ -116,7 +117,7 @@ mod tests {
     fn too_many_missing_samples_are_no_score() {
         let config = testing::config();
         let chooser = Chooser::new("train", &config.splits["train"]);
-        let results = HashMap::from([(0, slim(Some(1.0)))]);
+        let results = HashMap::from([(0, measured(Some(1.0)))]);
         assert!(summarize(&config, "train", &chooser, &[0, 1, 2], &results).is_err());
         assert!(summarize(&config, "train", &chooser, &[], &results).is_err());
     }
