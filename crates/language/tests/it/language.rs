@@ -1,9 +1,7 @@
 //! The schema, the reference page and the checks speak of the same language.
 
-mod support;
-
+use crate::support::{A, B, load_text};
 use serde_json::Value;
-use support::{A, B, load_text};
 use taskwright_language::model::Spec;
 use taskwright_language::{check, reference, schema};
 

@@ -1,7 +1,5 @@
 //! What the tests share: a workspace of our own with tiny tasks, and whether Harbor and Docker are there.
 
-#![allow(dead_code, reason = "not every test uses all of it")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,10 +1,8 @@
 //! Real runs: real Harbor on a real Docker engine, with tasks that take a few seconds.
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::Space;
+use crate::support::{self, Space};
 use taskwright_experiment::dispatch::{Ending, Harbor, Redo, make_way};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::plan::Prepared;

@@ -1,8 +1,6 @@
 //! Mistakes in limits and timeouts, with their arithmetic.
 
-mod support;
-
-use support::a;
+use crate::support::a;
 
 #[test]
 fn counts_of_zero() {

@@ -1,11 +1,9 @@
 //! All that the public configurations of vero's harness-engineering-bench say can be said here.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{self, Space};
 use serde_json::Value;
-use support::Space;
 use taskwright_language::model::{Access, Aggregate, Policy, RunAs, Samples, TaskSource};
 use taskwright_language::schema::json_schema;
 use taskwright_language::{Loaded, Severity};

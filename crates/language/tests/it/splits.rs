@@ -1,8 +1,6 @@
 //! Mistakes in splits, selection and targets.
 
-mod support;
-
-use support::a;
+use crate::support::a;
 
 #[test]
 fn no_split() {

@@ -1,11 +1,9 @@
 //! Laws that hold for every input.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{A, B, Space, edited, load_text, said};
 use proptest::prelude::*;
-use support::{A, B, Space, edited, load_text, said};
 
 /// Pieces that specs are made of, so that chance finds more than syntax errors.
 fn fragment() -> impl Strategy<Value = String> {

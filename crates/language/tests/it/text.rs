@@ -1,8 +1,6 @@
 //! How files are read and mistakes are shown, whatever the bytes.
 
-mod support;
-
-use support::{A, Space, edited, load_text, said};
+use crate::support::{self, A, Space, edited, load_text, said};
 use taskwright_language::Severity;
 
 #[test]

@@ -1,7 +1,5 @@
 //! How an evaluation goes: time, cancellation, batches, retries, broken scorers, what each sees.
 
-mod common;
-
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -9,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use taskwright_eval::{Cancel, End, ErrorClass, EvaluationResult, Outcome, Plan, RunErrorKind};
 
-use common::{HONEST, SCORER, Task, evaluate, shown, write};
+use crate::common::{self, HONEST, SCORER, Task, evaluate, shown, write};
 
 fn kinds(result: &EvaluationResult) -> Vec<Option<RunErrorKind>> {
     let kind = |outcome: &Outcome| match outcome {

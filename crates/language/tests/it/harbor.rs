@@ -1,8 +1,6 @@
 //! Mistakes in the nested run, its gateway and its reports.
 
-mod support;
-
-use support::{B, Space, a, b, edited, said};
+use crate::support::{B, Space, a, b, edited, said};
 
 #[test]
 fn agent_class() {

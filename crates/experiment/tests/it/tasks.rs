@@ -1,10 +1,8 @@
 //! Which tasks a manifest names, and what becomes of those that it names wrongly.
 
-mod support;
-
 use std::fs;
 
-use support::Space;
+use crate::support::Space;
 use taskwright_experiment::jobs;
 
 const DIGEST: &str = "sha256:ac9436b9dce9ccb8f75bcd781568a46b6ab40b56c68c44cea4b337f520f81315";

@@ -1,7 +1,5 @@
 //! Commits of hostile and of honest repositories, packed by real git and taken in.
 
-mod common;
-
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -14,7 +12,7 @@ use taskwright_eval::{
 use taskwright_language::model::Limits;
 use taskwright_language::serve::ServeBaseline;
 
-use common::{TASKWRIGHT, folder, write};
+use crate::common::{TASKWRIGHT, folder, write};
 
 /// A store, and an optimizer's repository beside it.
 struct World {

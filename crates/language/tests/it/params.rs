@@ -1,8 +1,6 @@
 //! Parameters and the matrix.
 
-mod support;
-
-use support::{A, B, Space, edited, load_text, said};
+use crate::support::{A, B, Space, edited, load_text, said};
 
 fn with(
     text: &str,

@@ -1,12 +1,10 @@
 //! That every field of a manifest reaches Harbor: written down, lowered, and read back from what Harbor itself says the
 //! job is. The types are taken apart without `..`, so that a new field that has no line here does not compile.
 
-mod support;
-
 use std::process::Stdio;
 
+use crate::support::{self, Space};
 use serde_json::{Value, json};
-use support::Space;
 use taskwright_experiment::dispatch::Harbor;
 use taskwright_experiment::model::{
     Agent, Compute, Experiment, HarborTool, LocalTasks, RegistryTasks, ResourceLimits, Retries, TaskSet,

@@ -1,8 +1,6 @@
 //! Mistakes in the baseline, images, packages, scorer, dataset, secrets, templates and the pass-through.
 
-mod support;
-
-use support::a;
+use crate::support::a;
 
 #[test]
 fn rev_of_a_work_tree() {

@@ -1,8 +1,6 @@
 //! Inheritance: what merges, what is replaced, whose place a mistake has, whose folder a path is relative to.
 
-mod support;
-
-use support::{A, Space, edited, names, said};
+use crate::support::{A, Space, edited, names, said};
 
 #[test]
 fn tables_merge_and_the_rest_is_replaced() {

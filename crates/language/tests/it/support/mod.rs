@@ -1,5 +1,4 @@
 //! Specs to make mistakes in, and a short form of what is said about them.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

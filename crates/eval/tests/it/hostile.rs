@@ -1,13 +1,11 @@
 //! Candidates that attack: each attempt fails and is reported, and an honest evaluation at the same time is right.
 
-mod common;
-
 use std::path::Path;
 
 use serde_json::Value;
 use taskwright_eval::{End, EvaluationResult, Outcome, RunErrorKind};
 
-use common::{HONEST, Task, evaluate, is_root, shown};
+use crate::common::{self, HONEST, Task, evaluate, is_root, shown};
 
 const IDS: [&str; 3] = ["a", "b", "c"];
 

@@ -1,5 +1,4 @@
 //! What the tests of this crate share: a task in a temporary folder, evaluated for real.
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

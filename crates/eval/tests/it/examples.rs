@@ -1,14 +1,12 @@
 //! The three Mode A examples, evaluated end to end: the scores are those that their own pages state.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
 use taskwright_eval::{End, EvaluationResult, ModeA};
 
-use common::{Task, evaluate, evaluator, repository};
+use crate::common::{self, Task, evaluate, evaluator, repository};
 
 /// An evaluator of an example, its baseline and its solution, and the samples of a split.
 fn prepared(name: &str, split: &str, settings: &[(&str, Value)]) -> (ModeA, [PathBuf; 2], Vec<String>, Task) {

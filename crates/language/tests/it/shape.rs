@@ -1,8 +1,6 @@
 //! Mistakes of shape: each with the place and the likely meaning.
 
-mod support;
-
-use support::{a, b};
+use crate::support::{a, b};
 
 #[test]
 fn unknown_key_with_a_near_one() {

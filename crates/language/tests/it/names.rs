@@ -1,8 +1,6 @@
 //! Mistakes in names, versions, sections and the objective.
 
-mod support;
-
-use support::{a, b};
+use crate::support::{a, b};
 
 #[test]
 fn name_with_wrong_letters() {

@@ -62,7 +62,7 @@ impl Nested {
         std::fs::create_dir(path.join("bin")).unwrap();
         // A link, not a copy: what one test has open for writing, a process that another test just starts has open as
         // well for a moment, and what is open for writing cannot be executed.
-        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/fake_uv.py");
+        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/common/fake_uv.py");
         std::os::unix::fs::symlink(fake, path.join("bin/uv")).unwrap();
         let config = json!({
             "serve_version": 1, "task": "acme/nested", "version": "1.0.0", "description": "d", "mode": "b",
@@ -124,7 +124,7 @@ impl Nested {
             std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
         }
         // The repository may lie where the user cannot go. Another process makes the copy; see above.
-        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/fake_uv.py");
+        let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/common/fake_uv.py");
         std::fs::remove_file(path.join("bin/uv")).unwrap();
         let copied = std::process::Command::new("cp").args([&fake, &path.join("bin/uv")]).status();
         assert!(copied.unwrap().success());

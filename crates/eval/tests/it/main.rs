@@ -1,0 +1,9 @@
+//! The tests of this crate, as one program: linked once, and run side by side.
+
+mod candidates;
+mod common;
+mod evaluations;
+mod examples;
+mod hostile;
+mod nested;
+mod real_harbor;

@@ -1,0 +1,8 @@
+//! The tests of this crate, as one program: linked once, and run side by side.
+
+mod fields;
+mod manifest;
+mod pages;
+mod runs;
+mod support;
+mod tasks;
