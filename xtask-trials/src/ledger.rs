@@ -1,8 +1,8 @@
 //! Which ledger a command works on, and how its errors are told.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_base::Error as BuildError;
-use taskwright_ledger::{Ledger, LedgerError};
+use taskwright_base::Error;
+use taskwright_ledger::Ledger;
 use xtask::workspace;
 
 /// Which ledger a command works on.
@@ -34,11 +34,6 @@ pub fn directory(named: Option<&Utf8Path>) -> anyhow::Result<Utf8PathBuf> {
 }
 
 /// An error of the ledger as one that is printed with its hint.
-#[allow(clippy::needless_pass_by_value)] // It is handed to `map_err`.
-pub fn told(error: LedgerError) -> anyhow::Error {
-    if error.is_interrupt() {
-        return BuildError::interrupted().into();
-    }
-    let told = BuildError::new(error.to_string()).hint(error.hint_text().unwrap_or_default());
-    if error.is_usage() { told.usage().into() } else { told.into() }
+pub fn told(error: Error) -> anyhow::Error {
+    error.into()
 }

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use taskwright_ledger::record::{Failure, Source, Status as TrialStatus, Trial};
-use taskwright_ledger::{Filter, LedgerError};
+use taskwright_base::Error;
+use taskwright_ledger::Filter;
 use xtask::exit::{self, Status};
 use xtask::output;
 
@@ -201,7 +202,7 @@ fn json(ledger: &taskwright_ledger::Ledger, filter: &Filter) -> anyhow::Result<S
             .and_then(|text| write!(out, "{separator}{text}"));
         separator = ",\n";
         written.map_err(|error| {
-            let told = LedgerError::new(error.to_string());
+            let told = Error::new(error.to_string());
             failure = Some(error);
             told
         })

@@ -1,39 +1,24 @@
 //! The ledger: what every trial was, what came out of it, and what can be said about it afterwards.
 //!
-//! - [`record`]: a trial as it is kept.
-//! - [`database`]: opening a ledger; [`query`]: reading its trials; [`add`]: writing trials that a caller made;
-//!   [`import`]: taking in what Harbor wrote; [`evidence`]: reading what trials left;
-//!   [`verify`] and [`gc`]: keeping it whole and small.
-//! - [`statistics`]: what the numbers of trials come to; [`leaderboard`]: agents ranked by it; [`compare`]: two of them
-//!   side by side; [`patterns`]: which tasks.
-//! - [`export`]: trials as a file that other programs read.
-//! - [`report`]: all of it as a page to look at.
+//! - [`record`]: a trial as it is kept; [`redact`]: what is removed before.
+//! - [`db`]: opening a ledger, reading its trials, writing trials that a caller made.
+//! - [`import`]: importing what Harbor wrote.
+//! - [`evidence`]: reading what trials left; keeping it sound ([`verify`]) and small ([`gc`]).
+//! - [`rank`]: [`statistics`], the [`leaderboard`] and the comparison ([`compare`]) that are made of them, and which tasks
+//!   they look at ([`patterns`]).
+//! - [`output`]: trials as a file that other programs read ([`export`]), and all of it as a page ([`report`]).
 
-pub mod add;
-pub mod agent;
-pub mod compare;
-pub mod database;
-mod difference;
+pub mod db;
 mod error;
 pub mod evidence;
-pub mod export;
-mod folder;
-pub mod from_harbor;
-pub mod gc;
 pub mod import;
-pub mod leaderboard;
-pub mod paths;
-pub mod patterns;
-pub mod query;
+pub mod output;
+pub mod rank;
 pub mod record;
 pub mod redact;
-pub mod report;
-mod schema;
-pub mod statistics;
-mod store;
-pub mod verify;
-mod write;
 
-pub use database::{Ledger, Turn};
-pub use error::{LedgerError, Result};
-pub use record::{Filter, Score, Trial};
+pub use db::Ledger;
+pub use evidence::{gc, verify};
+pub use output::{export, report};
+pub use rank::{compare, leaderboard, patterns, statistics};
+pub use record::{Filter, Score, Trial, agent};

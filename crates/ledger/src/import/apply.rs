@@ -6,19 +6,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
+use taskwright_base::Result;
 
 use super::find::Job;
+use super::model::{Event, JobSeen, Options, Outcome, Report};
 use super::plan;
 use super::read::{Done, New};
-use super::stamp::Stamp;
-use super::{Event, JobSeen, Options, Outcome, Report};
-use crate::difference::differences;
-use crate::error::{LedgerError, Result};
-use crate::paths;
-use crate::query;
+use super::seen::Stamp;
+use crate::db::query;
+use crate::db::write::{self, Known, Origin};
+use crate::error::database_failed;
+use crate::evidence::{Place, paths};
 use crate::record::Status;
-use crate::store::Place;
-use crate::write::{self, Known, Origin};
+use crate::record::difference::differences;
 
 /// Writes, and reports.
 pub(super) struct Apply<'a> {
@@ -65,7 +65,7 @@ impl<'a> Apply<'a> {
     /// Writes a portion.
     pub fn take(&mut self, portion: Vec<Done>) -> Result<()> {
         let database = self.database;
-        let failed = |error: rusqlite::Error| LedgerError::database(database, &error);
+        let failed = |error: rusqlite::Error| database_failed(database, &error);
         for done in portion {
             match done {
                 Done::Refused { path, reason } => self.say(Outcome::Rejected, &path, None, vec![reason]),
@@ -91,7 +91,7 @@ impl<'a> Apply<'a> {
             }
             if self.in_transaction { self.connection.execute_batch("COMMIT") } else { Ok(()) }
         };
-        write().map_err(|error| LedgerError::database(self.database, &error))?;
+        write().map_err(|error| database_failed(self.database, &error))?;
         self.in_transaction = false;
         self.packs.clear();
         Ok(())
@@ -203,7 +203,7 @@ impl<'a> Apply<'a> {
             self.connection
                 .prepare_cached("INSERT OR IGNORE INTO blobs VALUES (?1, ?2, ?3, ?4, ?5)")?
                 .execute(params![
-                    place.digest,
+                    place.digest.bytes(),
                     pack,
                     saturating(place.start),
                     saturating(place.length),
@@ -218,7 +218,7 @@ impl<'a> Apply<'a> {
         let path = folder.join(if trial.is_some() { "result.json" } else { "lock.json" });
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO seen VALUES (?1, ?2, ?3)")?
-            .execute(params![path.as_os_str().as_bytes(), stamp.bytes(), trial])
+            .execute(params![path.as_os_str().as_bytes(), stamp.to_bytes(), trial])
             .map(|_| ())
     }
 

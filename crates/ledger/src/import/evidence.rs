@@ -2,18 +2,17 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use rusqlite::Connection;
-use sha2::{Digest, Sha256};
+use taskwright_base::folder::{self, EntryKind, Folder};
+use taskwright_base::{Digest, Result};
 
-use crate::error::Result;
-use crate::folder::{self, EntryKind, Folder};
-use crate::paths;
-use crate::query::hex;
+use crate::evidence::Place;
+use crate::evidence::paths;
+use crate::evidence::store::{Fresh, Put, Writer};
 use crate::record::{Evidence, Kept};
 use crate::redact::Scrubber;
-use crate::store::{Fresh, Place, Taken, Writer};
 
 /// How deep folders may lie in a trial's; deeper ones are not looked into.
 const DEEPEST: usize = 48;
@@ -35,11 +34,11 @@ pub(super) struct Gather<'a> {
 impl Gather<'_> {
     /// Takes what is in memory as the content of a file.
     pub fn content(&mut self, path: String, content: &[u8]) -> Result<()> {
-        let taken = match &mut self.store {
+        let put = match &mut self.store {
             Some((store, fresh, known)) => store.put(&self.scrubber.scrub(content), fresh, known)?,
-            None => Taken { digest: Sha256::digest(content).into(), size: content.len() as u64, place: None },
+            None => Put { digest: Digest::of(content), size: content.len() as u64, place: None },
         };
-        self.keep(path, taken);
+        self.keep(path, put);
         Ok(())
     }
 
@@ -100,21 +99,21 @@ impl Gather<'_> {
     }
 
     fn large(&mut self, mut file: File, path: String) -> Result<()> {
-        let taken = match &mut self.store {
+        let put = match &mut self.store {
             Some((store, fresh, known)) => store.put_stream(&mut file, &self.scrubber, fresh, known)?,
-            None => digest(&mut file),
+            None => Digest::of_reader(&mut file).map(|(digest, size)| Put { digest, size, place: None }),
         };
-        match taken {
-            Ok(taken) => self.keep(path, taken),
+        match put {
+            Ok(put) => self.keep(path, put),
             Err(error) => self.problem(path, &error),
         }
         Ok(())
     }
 
-    fn keep(&mut self, path: String, taken: Taken) {
+    fn keep(&mut self, path: String, put: Put) {
         let kept = if self.store.is_some() { Kept::Stored } else { Kept::Referenced };
-        self.evidence.push(Evidence { path, digest: Some(hex(&taken.digest)), size: taken.size, kept });
-        self.places.extend(taken.place);
+        self.evidence.push(Evidence { path, digest: Some(put.digest.hex()), size: put.size, kept });
+        self.places.extend(put.place);
     }
 
     fn skip(&mut self, path: String) {
@@ -125,16 +124,4 @@ impl Gather<'_> {
         self.problems.push(format!("`{path}` was not kept: {error}"));
         self.skip(path);
     }
-}
-
-/// The digest of a stream.
-pub(crate) fn digest(from: &mut impl Read) -> io::Result<Taken> {
-    let mut hasher = Sha256::new();
-    let mut size = 0;
-    Scrubber::default().stream(from, |part| {
-        hasher.update(part);
-        size += part.len() as u64;
-        Ok(())
-    })?;
-    Ok(Taken { digest: hasher.finalize().into(), size, place: None })
 }

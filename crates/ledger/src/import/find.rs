@@ -7,17 +7,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::params;
+use taskwright_base::Result;
+use taskwright_base::folder::{EntryKind, Folder};
 use taskwright_harbor::document::DocumentError;
 use taskwright_harbor::job::{FolderKind, JobFolder, JobLock, kind_of_folder};
 
-use super::stamp::Stamp;
-use super::{JobDescription, Options};
-use crate::database::Ledger;
-use crate::error::Result;
-use crate::folder::{EntryKind, Folder};
-use crate::from_harbor::folder_name;
-use crate::paths::escape;
+use super::model::{JobDescription, Options};
+use super::seen::{Stamp, seen, settled};
+use crate::db::Ledger;
+use crate::evidence::paths::escape;
+use crate::record::Provenance;
+use crate::record::from_harbor::folder_name;
 
 /// How deep folders of jobs may lie in each other.
 const DEEPEST: usize = 64;
@@ -78,8 +78,23 @@ impl Job {
     }
 }
 
-/// What was imported, by path: its stamp then, and the number of the trial.
-type Seen = HashMap<Vec<u8>, (Vec<u8>, Option<i64>)>;
+/// What is asked for, and else what is known of the job.
+impl Options<'_> {
+    pub(super) fn experiment(&self, job: Option<&Job>) -> Option<String> {
+        self.experiment.clone().or_else(|| job.and_then(|job| job.description.experiment.clone()))
+    }
+
+    pub(super) fn reward_key<'a>(&'a self, job: Option<&'a Job>) -> Option<&'a str> {
+        self.reward_key.as_deref().or_else(|| job.and_then(|job| job.description.reward_key.as_deref()))
+    }
+
+    /// What a task was built from. What the job says of itself is what was so when it ran.
+    pub(super) fn provenance(&self, job: Option<&Job>, task_digest: Option<&str>) -> Option<Provenance> {
+        let digest = task_digest?;
+        let of_job = job.and_then(|job| job.description.provenance.get(digest));
+        of_job.or_else(|| self.provenance.get(digest)).cloned()
+    }
+}
 
 /// What `walk` hands over each thing it finds to.
 type Found<'a> = dyn FnMut(Item) -> Result<()> + 'a;
@@ -121,7 +136,7 @@ impl Walk<'_> {
         if let Ok(FolderKind::Trial) = kind_of_folder(path) {
             let parent = path.parent().filter(|parent| matches!(kind_of_folder(parent), Ok(FolderKind::Job)));
             let job = match parent {
-                Some(parent) => job(parent, self.options, false, false, found)?,
+                Some(parent) => self.job(parent, false, false, found)?,
                 None => None,
             };
             found(Item::Trial(Candidate { path: path.to_owned(), is_folder: true, job: job.clone() }))?;
@@ -168,7 +183,7 @@ impl Walk<'_> {
             Ok(entries) => entries,
             Err(error) => return refuse(path, &format!("cannot be read: {error}"), found),
         };
-        let seen = self.seen(path)?;
+        let seen = seen(self.ledger, path)?;
         let mut news = Vec::new();
         let mut known = Vec::new();
         for entry in entries {
@@ -188,21 +203,17 @@ impl Walk<'_> {
             let Ok(stat) = CString::new(result).map(|result| folder.stat(&result)) else { continue };
             // A trial that has not ended is missing by the job's plan; a folder that is none of Harbor's is nothing.
             let Ok(stat) = stat else { continue };
-            let unchanged = Stamp::of(&stat).and_then(|stamp| {
-                let (before, number) = seen.get(trial.join("result.json").as_os_str().as_bytes())?;
-                (before == stamp.bytes()).then_some(*number).flatten()
-            });
+            let unchanged = settled(&stat).and_then(|stamp| seen.trial(&trial.join("result.json"), &stamp));
             match unchanged {
                 Some(number) if !self.options.replace => known.push((trial, number)),
                 _ => news.push(trial),
             }
         }
         let lock = path.join("lock.json");
+        let stat = folder.stat(c"lock.json").ok();
         let lock_unchanged = news.is_empty()
-            && folder.stat(c"lock.json").ok().and_then(|stat| Stamp::of(&stat)).is_some_and(|stamp| {
-                seen.get(lock.as_os_str().as_bytes()).is_some_and(|(before, _)| before == stamp.bytes())
-            });
-        let Some(job) = job(path, self.options, true, lock_unchanged, found)? else { return Ok(()) };
+            && stat.is_some_and(|stat| settled(&stat).is_some_and(|stamp| seen.is_unchanged(&lock, &stamp)));
+        let Some(job) = self.job(path, true, lock_unchanged, found)? else { return Ok(()) };
         for (path, trial) in known {
             found(Item::Known { path, trial })?;
         }
@@ -213,72 +224,62 @@ impl Walk<'_> {
         found(Item::JobEnd(job))
     }
 
-    /// What was imported from a job's folder.
-    fn seen(&self, job: &Path) -> Result<Seen> {
-        let mut from = job.as_os_str().as_bytes().to_vec();
-        from.push(b'/');
-        let mut to = from.clone();
-        // The sign after the slash: all paths below the folder lie between the two.
-        if let Some(last) = to.last_mut() {
-            *last += 1;
-        }
-        let read = || {
-            let mut statement = self
-                .ledger
-                .connection
-                .prepare_cached("SELECT path, stamp, trial FROM seen WHERE path > ?1 AND path < ?2")?;
-            let rows = statement
-                .query_map(params![from, to], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
-            rows.collect::<rusqlite::Result<_>>()
+    /// Reads what a job says of itself. A damaged document is refused, and the rest of the job stands.
+    fn job(
+        &self,
+        path: &Path,
+        whole: bool,
+        unchanged: bool,
+        found: &mut Found<'_>,
+    ) -> Result<Option<Arc<Job>>> {
+        let folder = match JobFolder::open(path) {
+            Ok(folder) => folder,
+            Err(error) => return refuse(&error.path, &error.problem.to_string(), found).map(|()| None),
         };
-        read().map_err(|error| self.ledger.failed(&error))
+        let stat = Folder::open(path).and_then(|folder| folder.stat(c"lock.json"));
+        let lock_stamp = stat.ok().and_then(|stat| settled(&stat));
+        let config = usable(folder.config(), found)?;
+        let result = usable(folder.result(), found)?;
+        let id = result.as_ref().and_then(|result| result.id.clone());
+        let key = id.unwrap_or_else(|| escape(path.as_os_str().as_bytes()));
+        // Harbor gives a job its id when it ends: what was recorded before went by the job's folder, and is recorded anew.
+        let unchanged = unchanged && self.is_recorded(&key)?;
+        let lock = if unchanged { None } else { usable(folder.lock(), found)? };
+        let mut digests: HashMap<String, Option<String>> = HashMap::new();
+        for planned in lock.iter().flat_map(|lock| lock.trials.kinds()) {
+            let Some(folder) = planned.task_folder() else { continue };
+            digests
+                .entry(folder_name(folder).to_owned())
+                .and_modify(|known| {
+                    if *known != planned.task_digest {
+                        *known = None;
+                    }
+                })
+                .or_insert_with(|| planned.task_digest.clone());
+        }
+        let name = path.file_name().unwrap_or_default();
+        Ok(Some(Arc::new(Job {
+            key,
+            name: config.and_then(|config| config.job_name).unwrap_or_else(|| escape(name.as_bytes())),
+            path: path.to_owned(),
+            lock,
+            digests,
+            lock_stamp,
+            unchanged,
+            finished: result.as_ref().is_some_and(|result| result.finished_at.is_some()),
+            total: result.and_then(|result| result.n_total_trials),
+            whole,
+            description: self.options.job.map(|describe| describe(path)).unwrap_or_default(),
+        })))
     }
-}
 
-/// Reads what a job says of itself. A damaged document is refused, and the rest of the job stands.
-fn job(
-    path: &Path,
-    options: &Options<'_>,
-    whole: bool,
-    unchanged: bool,
-    found: &mut Found<'_>,
-) -> Result<Option<Arc<Job>>> {
-    let folder = match JobFolder::open(path) {
-        Ok(folder) => folder,
-        Err(error) => return refuse(&error.path, &error.problem.to_string(), found).map(|()| None),
-    };
-    let stat = Folder::open(path).and_then(|folder| folder.stat(c"lock.json"));
-    let lock_stamp = stat.ok().and_then(|stat| Stamp::of(&stat));
-    let config = usable(folder.config(), found)?;
-    let result = usable(folder.result(), found)?;
-    let lock = if unchanged { None } else { usable(folder.lock(), found)? };
-    let mut digests: HashMap<String, Option<String>> = HashMap::new();
-    for planned in lock.iter().flat_map(|lock| lock.trials.kinds()) {
-        let Some(folder) = planned.task_folder() else { continue };
-        digests
-            .entry(folder_name(folder).to_owned())
-            .and_modify(|known| {
-                if *known != planned.task_digest {
-                    *known = None;
-                }
-            })
-            .or_insert_with(|| planned.task_digest.clone());
+    fn is_recorded(&self, key: &str) -> Result<bool> {
+        self.ledger
+            .connection
+            .prepare_cached("SELECT 1 FROM jobs WHERE key = ?1")
+            .and_then(|mut statement| statement.exists([key]))
+            .map_err(|error| self.ledger.failed(&error))
     }
-    let id = result.as_ref().and_then(|result| result.id.clone());
-    let name = path.file_name().unwrap_or_default();
-    Ok(Some(Arc::new(Job {
-        key: id.unwrap_or_else(|| escape(path.as_os_str().as_bytes())),
-        name: config.and_then(|config| config.job_name).unwrap_or_else(|| escape(name.as_bytes())),
-        path: path.to_owned(),
-        lock,
-        digests,
-        lock_stamp,
-        unchanged,
-        finished: result.as_ref().is_some_and(|result| result.finished_at.is_some()),
-        total: result.and_then(|result| result.n_total_trials),
-        whole,
-        description: options.job.map(|describe| describe(path)).unwrap_or_default(),
-    })))
 }
 
 /// A document that was read; one that is damaged is refused, and then there is none.

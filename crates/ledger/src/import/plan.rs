@@ -4,17 +4,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use sha2::{Digest, Sha256};
+use taskwright_base::Digest;
 use taskwright_harbor::job::PlannedTrial;
 
-use super::Options;
 use super::find::Job;
-use crate::agent::Identity;
-use crate::from_harbor::folder_name;
-use crate::paths;
-use crate::query::hex;
+use super::model::Options;
+use crate::db::write::{self, Origin};
+use crate::evidence::paths;
+use crate::record::agent::Identity;
+use crate::record::from_harbor::folder_name;
 use crate::record::{Status, Trial};
-use crate::write::{self, Origin};
 
 /// What a job's plan comes to.
 #[derive(Debug, Default)]
@@ -242,9 +241,9 @@ fn missing(
     }
     let task_digest = planned.trial.task_digest.clone();
     // By place in the list of what is missing: it is made anew as a whole.
-    let id = Sha256::digest(format!("{}\0{index}", job.key));
+    let id = Digest::of(format!("{}\0{index}", job.key).as_bytes()).hex();
     let trial = Trial {
-        id: format!("missing-{}", hex(&id[..16])),
+        id: format!("missing-{}", &id[..32]),
         experiment: options.experiment(Some(job)),
         job: Some(job.name.clone()),
         trial_name: planned.folder.to_owned(),

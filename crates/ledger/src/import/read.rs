@@ -6,25 +6,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use taskwright_base::folder::{self, Folder};
+use taskwright_base::{Digest, Result};
 use taskwright_harbor::document::{MAX_DOCUMENT, Problem};
 use taskwright_harbor::job::PlannedTrial;
 use taskwright_harbor::result::{TrialResult, infer_version};
 
-use super::Options;
 use super::evidence::Gather;
 use super::find::{Candidate, Item, Job};
-use super::stamp::Stamp;
-use crate::agent::Identity;
-use crate::database::Ledger;
-use crate::error::Result;
-use crate::folder::{self, Folder};
-use crate::from_harbor;
-use crate::paths;
-use crate::record::Trial;
+use super::model::Options;
+use super::seen::{Stamp, settled};
+use crate::db::{Ledger, write};
+use crate::evidence::store::{Fresh, Writer};
+use crate::evidence::{Place, paths};
+use crate::record::agent::Identity;
+use crate::record::{Trial, from_harbor};
 use crate::redact::{Scrubber, Secrets, redact_document};
-use crate::store::{Fresh, Place, Sha, Writer};
-use crate::write;
 
 /// What came of something that was found.
 pub(super) enum Done {
@@ -42,7 +39,7 @@ pub(super) enum Done {
 pub(super) struct New {
     pub trial: Trial,
     pub identity: Arc<Identity>,
-    pub result_digest: Sha,
+    pub result_digest: Digest,
     pub job: Option<Arc<Job>>,
     /// Its folder, or its result if that is all there is.
     pub path: PathBuf,
@@ -108,7 +105,7 @@ impl Worker {
             Ok(read) => read,
             Err(problem) => return refused(&problem),
         };
-        let result_digest: Sha = Sha256::digest(&original).into();
+        let result_digest = Digest::of(&original);
         // Before anything is read out of them, so that nothing that is read can hold a secret.
         let mut secrets = Secrets::default();
         let mut documents = vec![Document::new("result.json", original, &mut secrets)];
@@ -267,14 +264,14 @@ impl Files {
             None => {
                 let name = std::ffi::CString::new(self.file.as_os_str().as_bytes());
                 let name = name.map_err(|error| Problem::Io(error.into()))?;
-                Folder::open(Path::new("/")).and_then(|root| root.file(&name))
+                Folder::open("/").and_then(|root| root.file(&name))
             }
         }
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Problem::Missing,
             _ => Problem::Io(error),
         })?;
-        let stamp = Stamp::of(&stat).filter(|_| self.folder.is_some());
+        let stamp = settled(&stat).filter(|_| self.folder.is_some());
         read(&file, u64::try_from(stat.st_size).unwrap_or(0)).map(|bytes| (bytes, stamp))
     }
 

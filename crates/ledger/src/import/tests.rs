@@ -3,11 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 
+use super::reader::{BATCH_TRIALS, PORTION};
 use super::*;
-use crate::record::{Filter, Kept, Status, Trial};
+use crate::record::{Filter, Kept, Provenance, Status, Trial};
 
 mod hostile;
 mod killed;
@@ -150,7 +152,7 @@ fn what_many_trials_left_is_stored_once_however_many_batches_they_come_in() {
     }
     assert_eq!(fixture.again().0.imported, 4 * BATCH_TRIALS as u64);
     // Every byte of the packs belongs to a content that the database knows.
-    let packs = crate::store::packs(fixture.ledger.directory()).unwrap();
+    let packs = crate::db::layout::packs(fixture.ledger.directory()).unwrap();
     let sql = "SELECT sum(length + 56) FROM blobs";
     let known: i64 = fixture.ledger.connection.query_row(sql, [], |row| row.get(0)).unwrap();
     assert_eq!(packs.iter().map(|(_, size)| size).sum::<u64>(), known.unsigned_abs());
@@ -278,7 +280,7 @@ fn referenced_evidence_stays_where_it_is_and_can_be_taken_in_later() {
     assert!(record.evidence.iter().all(|file| file.kept == Kept::Referenced));
     assert_eq!(fixture.content(&record, "verifier/reward.txt"), b"1.0");
     assert!(fixture.is_sound());
-    assert!(crate::store::packs(fixture.ledger.directory()).unwrap().is_empty());
+    assert!(crate::db::layout::packs(fixture.ledger.directory()).unwrap().is_empty());
     fs::write(trial.join("trial.log"), "other").unwrap();
     fs::remove_file(trial.join("agent/oracle.txt")).unwrap();
     symlink("/etc/hostname", trial.join("agent/oracle.txt")).unwrap();
@@ -428,4 +430,43 @@ fn nothing_to_import_is_said() {
     let mut reasons = Vec::new();
     fixture.ledger.import(&[nowhere], &Options::default(), |event| reasons.extend(event.reasons)).unwrap();
     assert_eq!(reasons, ["does not exist"]);
+}
+
+#[test]
+fn a_stamp_of_another_release_matches_nothing_and_is_replaced() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("one");
+    job.plan(&["a"]);
+    job.trial("a", "1", "1.0");
+    job.ended(1);
+    assert_eq!(fixture.again().0.imported, 1);
+    let seen = |fixture: &Fixture, condition: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM seen WHERE {condition}");
+        fixture.ledger.connection.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    // Within a tick of being made the files are not trusted yet.
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    assert_eq!((fixture.again().0.duplicates, seen(&fixture, "length(stamp) = 44")), (1, 2));
+    fixture.ledger.connection.execute("UPDATE seen SET stamp = zeroblob(48)", []).unwrap();
+    assert_eq!((fixture.again().0.duplicates, seen(&fixture, "stamp = zeroblob(48)")), (1, 0));
+    assert!(fixture.is_sound());
+}
+
+#[test]
+fn a_job_that_got_its_id_since_misses_nothing_twice() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("one");
+    job.plan(&["a", "b"]);
+    job.trial("a", "1", "1.0");
+    assert_eq!(fixture.again().0.missing, 1);
+    // Old enough that what was read is known by its stamp, and is not read again.
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(60));
+    pause();
+    assert_eq!(fixture.again().0.missing, 1);
+    let alone = job.trial("b", "2", "1.0");
+    job.ended(2);
+    pause();
+    fixture.ledger.import(&[alone], &Options::default(), |_| {}).unwrap();
+    assert_eq!(fixture.again().0.missing, 0);
+    assert_eq!(fixture.trials().len(), 2);
 }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::names::{is_sensitive, may_be_sensitive};
-use super::{REDACTED, Secrets, is_template, shapes};
+use super::secrets::{REDACTED, Secrets, is_template};
+use super::shapes;
 
 /// The signs between texts that say what stands where, by their bytes.
 const IS_SIGN: [bool; 256] = {

@@ -114,7 +114,7 @@ fn a_large_trajectory_is_streamed_and_stored_once() {
     assert_eq!(file(&records[0]), file(&records[1]));
     assert_eq!(file(&records[0]).size, size);
     let stored: u64 =
-        crate::store::packs(fixture.ledger.directory()).unwrap().iter().map(|(_, size)| size).sum();
+        crate::db::layout::packs(fixture.ledger.directory()).unwrap().iter().map(|(_, size)| size).sum();
     assert!(stored < 1 << 20, "{stored}");
 }
 

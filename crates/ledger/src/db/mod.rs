@@ -1,0 +1,10 @@
+//! The database: opening it, its schema, and reading and writing its rows.
+
+mod add;
+mod database;
+pub(crate) mod layout;
+pub(crate) mod query;
+mod schema;
+pub(crate) mod write;
+
+pub use database::Ledger;

@@ -1,0 +1,55 @@
+//! The versions of the database's schema, and the way from each to the next.
+
+use rusqlite::{Connection, TransactionBehavior};
+use taskwright_base::{Error, Result};
+
+use crate::error::database_failed;
+
+/// One step forward each; what the first makes is version 1.
+const MIGRATIONS: &[&str] = &[concat!(include_str!("schema/1.sql"), include_str!("schema/views.sql"))];
+
+/// `Tskw`, so that `file` and others can tell a ledger from other databases.
+const APPLICATION: i32 = 0x5473_6b77;
+
+/// The version that this program writes.
+pub fn current() -> usize {
+    MIGRATIONS.len()
+}
+
+/// The version of a database, 0 for an empty one. An error if it is none of ours or newer than this program.
+pub fn version(connection: &Connection, path: &std::path::Path) -> Result<usize> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let read = || Ok((pragma("application_id")?, pragma("user_version")?));
+    let (application, version) = read().map_err(|error| database_failed(path, &error))?;
+    let version = usize::try_from(version).unwrap_or(usize::MAX);
+    if application != APPLICATION && (application, version) != (0, 0) {
+        return Err(Error::new(format!("`{}` is the database of another program", path.display()))
+            .hint("name another place with `--ledger DIR`"));
+    }
+    if version > current() {
+        return Err(Error::new(format!(
+            "the ledger `{}` has version {version}, and this program knows versions up to {}",
+            path.display(),
+            current()
+        ))
+        .hint("use the newer Taskwright that wrote it, or another `--ledger DIR`"));
+    }
+    Ok(version)
+}
+
+/// Brings a database to the current version, in one transaction.
+pub fn migrate(connection: &mut Connection, path: &std::path::Path) -> Result<()> {
+    if version(connection, path)? == current() {
+        return Ok(());
+    }
+    let failed = |error: rusqlite::Error| database_failed(path, &error);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    // Another process may have been quicker.
+    let done = version(&transaction, path)?;
+    for (version, migration) in (1_i32..).zip(MIGRATIONS).skip(done) {
+        transaction.execute_batch(migration).map_err(failed)?;
+        transaction.pragma_update(None, "user_version", version).map_err(failed)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}

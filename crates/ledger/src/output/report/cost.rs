@@ -1,0 +1,157 @@
+//! Reward against cost: which agents are worth their money.
+
+use serde::Serialize;
+
+use super::numbers::{Number, dollars, reward};
+use super::scale::{Scale, Tick, label, percent};
+use super::subject::Subject;
+use crate::rank::leaderboard::Row;
+use crate::rank::statistics::Direction;
+
+#[derive(Serialize)]
+pub struct Section {
+    about: String,
+    axis: String,
+    across: Vec<Tick>,
+    up: Vec<Tick>,
+    points: Vec<Point>,
+    /// The line that no agent is beyond: of all agents that cost at most so much, the best.
+    frontier: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    number: usize,
+    name: String,
+    x: String,
+    y: String,
+    /// The ends of the interval.
+    low: Option<String>,
+    high: Option<String>,
+    cost: Number,
+    reward: Number,
+    /// The numbers of the agents that are better and no dearer.
+    beaten: String,
+    says: String,
+}
+
+#[derive(Serialize)]
+struct Line {
+    x1: String,
+    y1: String,
+    x2: String,
+    y2: String,
+}
+
+/// An agent with both numbers.
+struct Agent<'a> {
+    row: &'a Row,
+    number: usize,
+    name: &'a str,
+    cost: f64,
+    reward: f64,
+}
+
+pub fn section(subject: &Subject<'_>) -> Section {
+    let agents: Vec<Agent<'_>> = subject
+        .rows()
+        .filter_map(|(row, agent)| {
+            let (cost, reward) = (row.cost_usd.mean?, row.mean?);
+            Some(Agent { row, number: agent.number, name: &agent.name, cost, reward })
+        })
+        .collect();
+    let without: Vec<&str> = subject
+        .agents
+        .iter()
+        .filter(|agent| agents.iter().all(|known| known.number != agent.number))
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let costs = Scale::of_costs(agents.iter().map(|agent| agent.cost));
+    let ends = |agent: &Agent<'_>| agent.row.interval.map(|interval| [interval.low, interval.high]);
+    let rewards =
+        agents.iter().flat_map(|agent| ends(agent).unwrap_or_default().into_iter().chain([agent.reward]));
+    let rewards = Scale::around(rewards.collect::<Vec<_>>(), 5.0);
+    let x = |cost: f64| percent(costs.share(cost));
+    let y = |reward: f64| percent(1.0 - rewards.share(reward));
+    let direction = subject.board.rules.direction;
+    Section {
+        about: about(agents.len(), &without),
+        axis: format!(
+            "Across: mean cost of a trial in US dollars{}. Up: mean reward, with its 95 % interval.",
+            if costs.is_logarithmic() { ", in powers of ten" } else { "" }
+        ),
+        across: costs
+            .ticks()
+            .into_iter()
+            .map(|tick| Tick { at: x(tick), label: format!("${}", label(tick)) })
+            .collect(),
+        up: rewards.ticks().into_iter().map(|tick| Tick { at: y(tick), label: label(tick) }).collect(),
+        frontier: frontier(&agents, direction)
+            .windows(2)
+            .flat_map(|pair| {
+                let ((from, low), (to, high)) = (pair[0], pair[1]);
+                [(from, low, to, low), (to, low, to, high)]
+            })
+            .map(|(x1, y1, x2, y2)| Line { x1: x(x1), y1: y(y1), x2: x(x2), y2: y(y2) })
+            .collect(),
+        points: agents
+            .iter()
+            .map(|agent| Point {
+                number: agent.number,
+                name: agent.name.to_owned(),
+                x: x(agent.cost),
+                y: y(agent.reward),
+                low: ends(agent).map(|[low, _]| y(low)),
+                high: ends(agent).map(|[_, high]| y(high)),
+                cost: Number::dollars(Some(agent.cost)),
+                reward: Number::reward(Some(agent.reward)),
+                beaten: beaten(agent, &agents, direction),
+                says: format!(
+                    "{}: reward {}, {} a trial",
+                    agent.name,
+                    reward(agent.reward),
+                    dollars(agent.cost)
+                ),
+            })
+            .collect(),
+    }
+}
+
+/// Cost and reward of the agents that are better than every cheaper one, by cost.
+fn frontier(agents: &[Agent<'_>], direction: Direction) -> Vec<(f64, f64)> {
+    let mut sorted: Vec<(f64, f64)> = agents.iter().map(|agent| (agent.cost, agent.reward)).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| worse(a.1, b.1, direction)));
+    let mut frontier: Vec<(f64, f64)> = Vec::new();
+    for point in sorted {
+        if frontier.last().is_none_or(|last| worse(last.1, point.1, direction).is_gt()) {
+            frontier.push(point);
+        }
+    }
+    frontier
+}
+
+/// The order of rewards from the best to the worst.
+fn worse(a: f64, b: f64, direction: Direction) -> std::cmp::Ordering {
+    match direction {
+        Direction::Maximize => b.total_cmp(&a),
+        Direction::Minimize => a.total_cmp(&b),
+    }
+}
+
+/// The numbers of the agents that are better for no more money.
+fn beaten(agent: &Agent<'_>, agents: &[Agent<'_>], direction: Direction) -> String {
+    let by = agents
+        .iter()
+        .filter(|other| other.cost <= agent.cost && worse(other.reward, agent.reward, direction).is_lt());
+    let numbers: Vec<String> = by.map(|other| other.number.to_string()).collect();
+    if numbers.is_empty() { "none".to_owned() } else { numbers.join(", ") }
+}
+
+fn about(known: usize, without: &[&str]) -> String {
+    let line = "The stepped line joins the agents that no other beats for the same money or less.";
+    match (known, without) {
+        (0, _) => "No trial that counts says what it cost.".to_owned(),
+        (_, []) => line.to_owned(),
+        _ => format!("{line} Nothing is known of what these cost: {}.", without.join(", ")),
+    }
+}

@@ -1,0 +1,163 @@
+//! Collects the scores of trials by agent and task.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::rank::statistics::is_reward;
+use crate::record::{Failure, Score, Status};
+
+use super::model::Rules;
+
+/// All scores, by agent and task.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// The digests of the agents, in order.
+    pub(crate) agents: Vec<String>,
+    /// The names of the tasks, in order.
+    pub(crate) tasks: Vec<String>,
+    /// Whether trials that count were of several contents of a task, in the order of `tasks`.
+    pub(crate) changed: Vec<bool>,
+    /// The cells of each agent that has trials of a task, in the order of `agents`, and by the place of the task in
+    /// `tasks`.
+    pub(crate) cells: Vec<Cells>,
+}
+
+/// What came of the trials of one agent, by the place of the task.
+pub(crate) type Cells = BTreeMap<usize, Outcomes>;
+
+/// What came of the trials of one agent on one task.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    pub(crate) complete: u64,
+    pub(crate) partial: u64,
+    pub(crate) missing: u64,
+    /// How many of the partial ones are among the rewards.
+    pub(crate) partial_counted: u64,
+    /// The rewards that count.
+    pub(crate) rewards: Vec<f64>,
+    pub(crate) cost_usd: Spent,
+    pub(crate) seconds: Spent,
+    /// The failures of trials that are not complete, and of those that are.
+    pub(crate) failures: BTreeMap<Failure, u64>,
+    pub(crate) flagged: BTreeMap<Failure, u64>,
+}
+
+/// What trials took of money or time, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Spent {
+    /// By trials that count.
+    pub(crate) counted: Vec<f64>,
+    /// By the others.
+    pub(crate) others: Vec<f64>,
+}
+
+impl Spent {
+    fn add(&mut self, amount: Option<f64>, counts: bool) {
+        if let Some(amount) = amount.filter(|amount| is_reward(*amount)) {
+            if counts { &mut self.counted } else { &mut self.others }.push(amount);
+        }
+    }
+}
+
+impl Outcomes {
+    /// Adds a trial, and says whether it counts.
+    fn add(&mut self, score: &Score, rules: &Rules) -> bool {
+        let reward = score.reward.filter(|reward| is_reward(*reward));
+        let is_complete = score.status == Status::Complete && reward.is_some();
+        let counted = match score.status {
+            Status::Missing => {
+                self.missing += 1;
+                None
+            }
+            Status::Complete if is_complete => {
+                self.complete += 1;
+                reward
+            }
+            Status::Complete | Status::Partial => {
+                self.partial += 1;
+                let value = rules.partial.filter(|_| can_count(score.failure));
+                self.partial_counted += u64::from(value.is_some());
+                value
+            }
+        };
+        self.rewards.extend(counted);
+        self.cost_usd.add(score.cost_usd, counted.is_some());
+        self.seconds.add(score.seconds, counted.is_some());
+        if let Some(failure) = score.failure {
+            let failures = if is_complete { &mut self.flagged } else { &mut self.failures };
+            *failures.entry(failure).or_default() += 1;
+        }
+        counted.is_some()
+    }
+}
+
+/// Whether a partial trial may count where the rules want partial ones to: what infrastructure broke or somebody stopped
+/// says nothing of the agent.
+fn can_count(failure: Option<Failure>) -> bool {
+    !matches!(failure, Some(Failure::Infrastructure | Failure::Cancelled))
+}
+
+/// Collects scores. Their order does not matter.
+pub(crate) fn gather(scores: impl IntoIterator<Item = Score>, rules: &Rules) -> Gathered {
+    let mut agents = Names::default();
+    let mut tasks = Names::default();
+    let mut contents: Vec<Contents> = Vec::new();
+    let mut found: HashMap<(usize, usize), Outcomes> = HashMap::new();
+    for mut score in scores {
+        let agent = agents.place(std::mem::take(&mut score.agent_digest));
+        let task = tasks.place(std::mem::take(&mut score.task));
+        if found.entry((agent, task)).or_default().add(&score, rules) {
+            contents.resize_with(contents.len().max(task + 1), Contents::default);
+            contents[task].add(score.task_digest);
+        }
+    }
+    let (agents, agent_places) = agents.sorted();
+    let (tasks, task_places) = tasks.sorted();
+    let mut cells: Vec<Cells> = agents.iter().map(|_| BTreeMap::new()).collect();
+    for ((agent, task), outcomes) in found {
+        cells[agent_places[agent]].insert(task_places[task], outcomes);
+    }
+    let mut changed = vec![false; tasks.len()];
+    for (task, contents) in contents.iter().enumerate() {
+        changed[task_places[task]] = contents.are_several;
+    }
+    Gathered { agents, tasks, changed, cells }
+}
+
+/// What is known of the contents of a task.
+#[derive(Default)]
+struct Contents {
+    one: Option<String>,
+    are_several: bool,
+}
+
+impl Contents {
+    fn add(&mut self, digest: Option<String>) {
+        match (&self.one, digest) {
+            (Some(one), Some(digest)) => self.are_several |= *one != digest,
+            (None, digest) => self.one = digest,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+/// Names, numbered as they come.
+#[derive(Default)]
+struct Names(HashMap<String, usize>);
+
+impl Names {
+    fn place(&mut self, name: String) -> usize {
+        let next = self.0.len();
+        *self.0.entry(name).or_insert(next)
+    }
+
+    /// The names in order, and for each number the place of its name among them.
+    fn sorted(self) -> (Vec<String>, Vec<usize>) {
+        let mut names: Vec<(String, usize)> = self.0.into_iter().collect();
+        names.sort_unstable();
+        let mut places = vec![0; names.len()];
+        for (place, (_, number)) in names.iter().enumerate() {
+            places[*number] = place;
+        }
+        (names.into_iter().map(|(name, _)| name).collect(), places)
+    }
+}

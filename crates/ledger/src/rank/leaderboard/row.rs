@@ -1,0 +1,120 @@
+//! What the trials of one agent come to.
+
+use std::collections::BTreeMap;
+
+use crate::rank::statistics::{Direction, Interval, bootstrap, mean, pass_at_k, sum, wilson};
+use crate::record::{Agent, Failure};
+
+use super::gather::{Cells, Outcomes, Spent};
+use super::model::{Cell, PassAtK, Row, Rules, Spend};
+
+/// The reward at which a trial succeeds: the stated one, else 1 if all rewards of these agents are 0 or 1.
+pub(crate) fn success(agents: &[Cells], rules: &Rules) -> Option<f64> {
+    let are_binary = || {
+        let mut outcomes = agents.iter().flat_map(BTreeMap::values);
+        rules.direction == Direction::Maximize && outcomes.all(|outcomes| is_binary(&outcomes.rewards))
+    };
+    rules.threshold.or_else(|| are_binary().then_some(1.0))
+}
+
+#[allow(clippy::float_cmp)] // Exactly these two numbers are meant.
+fn is_binary(rewards: &[f64]) -> bool {
+    rewards.iter().all(|reward| *reward == 0.0 || *reward == 1.0)
+}
+
+fn successes(rewards: &[f64], threshold: f64, direction: Direction) -> u64 {
+    let is_success = |reward: &&f64| match direction {
+        Direction::Maximize => **reward >= threshold,
+        Direction::Minimize => **reward <= threshold,
+    };
+    rewards.iter().filter(is_success).count() as u64
+}
+
+/// Wilson's interval of rewards that are all 0 or 1.
+fn binary_interval(rewards: &[f64]) -> Option<Interval> {
+    if !is_binary(rewards) {
+        return None;
+    }
+    wilson(successes(rewards, 1.0, Direction::Maximize), rewards.len() as u64)
+}
+
+/// The row of an agent in a leaderboard, not yet ranked.
+pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, success: Option<f64>) -> Row {
+    let outcomes: Vec<&Outcomes> = cells.values().collect();
+    let total = |count: fn(&Outcomes) -> u64| outcomes.iter().map(|outcomes| count(outcomes)).sum::<u64>();
+    let counted: Vec<&Outcomes> =
+        outcomes.iter().copied().filter(|outcomes| !outcomes.rewards.is_empty()).collect();
+    let means: Vec<f64> =
+        counted.iter().filter_map(|outcomes| mean(outcomes.rewards.iter().copied())).collect();
+    let interval = match counted[..] {
+        [one] => binary_interval(&one.rewards),
+        _ => bootstrap(&means),
+    };
+    let pass = |k: &u32| {
+        let estimates: Vec<f64> = success
+            .into_iter()
+            .flat_map(|threshold| counted.iter().map(move |outcomes| (threshold, &outcomes.rewards)))
+            .filter_map(|(threshold, rewards)| {
+                let successes = successes(rewards, threshold, rules.direction);
+                pass_at_k(rewards.len() as u64, successes, u64::from(*k))
+            })
+            .collect();
+        PassAtK { k: *k, tasks: estimates.len() as u64, mean: mean(estimates) }
+    };
+    Row {
+        rank: None,
+        label,
+        agent,
+        tasks: outcomes.len() as u64,
+        tasks_counted: counted.len() as u64,
+        complete: total(|outcomes| outcomes.complete),
+        partial: total(|outcomes| outcomes.partial),
+        missing: total(|outcomes| outcomes.missing),
+        partial_counted: total(|outcomes| outcomes.partial_counted),
+        mean: mean(means),
+        interval,
+        pass_at_k: rules.k.iter().map(pass).collect(),
+        cost_usd: spend(&outcomes, |outcomes| &outcomes.cost_usd),
+        seconds: spend(&outcomes, |outcomes| &outcomes.seconds),
+        failures: failures(&outcomes, |outcomes| &outcomes.failures),
+        flagged: failures(&outcomes, |outcomes| &outcomes.flagged),
+    }
+}
+
+fn spend(outcomes: &[&Outcomes], of: fn(&Outcomes) -> &Spent) -> Spend {
+    let means = outcomes.iter().filter_map(|outcomes| mean(of(outcomes).counted.iter().copied()));
+    let all: Vec<f64> = outcomes
+        .iter()
+        .flat_map(|outcomes| of(outcomes).counted.iter().chain(&of(outcomes).others))
+        .copied()
+        .collect();
+    Spend {
+        mean: mean(means),
+        total: (!all.is_empty()).then(|| sum(all.iter().copied())),
+        known: all.len() as u64,
+    }
+}
+
+fn failures(outcomes: &[&Outcomes], of: fn(&Outcomes) -> &BTreeMap<Failure, u64>) -> BTreeMap<Failure, u64> {
+    let mut total = BTreeMap::new();
+    for (failure, count) in outcomes.iter().flat_map(|outcomes| of(outcomes)) {
+        *total.entry(*failure).or_default() += count;
+    }
+    total
+}
+
+/// What an agent did on a task.
+pub(crate) fn cell(outcomes: &Outcomes, rules: &Rules, success: Option<f64>) -> Cell {
+    let rewards = &outcomes.rewards;
+    Cell {
+        complete: outcomes.complete,
+        partial: outcomes.partial,
+        missing: outcomes.missing,
+        counted: rewards.len() as u64,
+        mean: mean(rewards.iter().copied()),
+        interval: binary_interval(rewards),
+        successes: success.map(|threshold| successes(rewards, threshold, rules.direction)),
+        cost_usd: mean(outcomes.cost_usd.counted.iter().copied()),
+        seconds: mean(outcomes.seconds.counted.iter().copied()),
+    }
+}
