@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use taskwright_ledger::record::{Failure, Source, Status as TrialStatus, Trial};
 use taskwright_base::Error;
 use taskwright_ledger::Filter;
+use taskwright_ledger::record::{Failure, Source, Status as TrialStatus, Trial};
 use xtask::exit::{self, Status};
 use xtask::output;
 
