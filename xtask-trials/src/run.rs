@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use anyhow::Context;
 use camino::Utf8Path;
 use serde_json::{Value, json};
-use taskwright_base::Error as BuildError;
+use taskwright_base::Error;
 use taskwright_builder::{Intent, Workspace};
 use taskwright_experiment::dispatch::{Ending, Harbor, Redo, make_way};
 use taskwright_experiment::jobs::{self, Job};
@@ -86,24 +86,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     match conduct(arguments) {
         Ok(status) => Ok(status),
-        Err(error) => match error.downcast::<ExperimentError>() {
+        Err(error) => match experiments(error) {
             Ok(error) => Ok(refuse(arguments, &error)?),
             Err(error) => Err(error),
         },
     }
 }
 
+/// The error of an experiment, whichever of its two types it came as.
+fn experiments(error: anyhow::Error) -> Result<ExperimentError, anyhow::Error> {
+    let error = match error.downcast::<ExperimentError>() {
+        Ok(error) => return Ok(error),
+        Err(error) => error.downcast::<Error>()?,
+    };
+    // What has a status of its own is not refused here.
+    if error.is_interrupt() || error.is_stale() { Err(error.into()) } else { Ok(error.into()) }
+}
+
 /// Tells of an error, with places where there are any.
 fn refuse(arguments: &Arguments, error: &ExperimentError) -> anyhow::Result<Status> {
+    let diagnostics = match error {
+        ExperimentError::Manifest(diagnostics) => Some(diagnostics),
+        ExperimentError::Failed(_) => None,
+    };
     if arguments.json {
-        let diagnostics = error.diagnostics().map(|diagnostics| json!(diagnostics));
         let object = json!({
             "error": error.to_string(),
             "hint": error.hint_text(),
-            "diagnostics": diagnostics,
+            "diagnostics": diagnostics.map(|diagnostics| json!(diagnostics)),
         });
         output::print(&format!("{object:#}\n"))?;
-    } else if let Some(diagnostics) = error.diagnostics() {
+    } else if let Some(diagnostics) = diagnostics {
         say(diagnostics.render(output::is_colored()).trim_end());
     } else {
         output::error(&error.to_string(), error.hint_text());
@@ -199,7 +212,7 @@ fn may_run(arguments: &Arguments, root: &Utf8Path, job: &Job, experiment: &str) 
             format!("the manifest, or a task, was another one in {}; leave out `--resume`", others.join(", "))
         };
         let message = format!("`{experiment}` was not run yet as it is now");
-        return Err(ExperimentError::usage(message).hint(hint).into());
+        return Err(Error::new(message).usage().hint(hint).into());
     }
     if !arguments.resume && job.exists() && !arguments.detached {
         let progress = progress::look(job)?;
@@ -210,14 +223,13 @@ fn may_run(arguments: &Arguments, root: &Utf8Path, job: &Job, experiment: &str) 
         let message = format!("`{experiment}` was run already as {}: {far} trials have ended", job.name);
         let hint =
             "`--resume` makes those that are missing; `--again` runs it once more, as a job of its own";
-        return Err(ExperimentError::usage(message).hint(hint).into());
+        return Err(Error::new(message).usage().hint(hint).into());
     }
     Ok(())
 }
 
-fn already_running(job: &Job) -> ExperimentError {
-    ExperimentError::new(format!("another process runs {}", job.name))
-        .hint("`cargo xtask status` says how far it is")
+fn already_running(job: &Job) -> Error {
+    Error::new(format!("another process runs {}", job.name)).hint("`cargo xtask status` says how far it is")
 }
 
 /// Has everything checked, and prints what would be run.
@@ -248,7 +260,7 @@ fn conclude(
     arguments: &Arguments,
     workspace: &Workspace,
     job: &Job,
-    ran: &Result<Ending, ExperimentError>,
+    ran: &Result<Ending, Error>,
 ) -> anyhow::Result<Status> {
     let imported = take_in::take_in(&arguments.ledger, job);
     let progress = progress::look(job);
@@ -300,7 +312,7 @@ fn conclude(
     })
 }
 
-fn ending_word(ran: &Result<Ending, ExperimentError>) -> Value {
+fn ending_word(ran: &Result<Ending, Error>) -> Value {
     match ran {
         Ok(Ending::Done) => "done",
         Ok(Ending::Interrupted) => "interrupted",
@@ -319,7 +331,7 @@ fn is_complete(progress: &Progress) -> bool {
 fn parameters(set: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let mut values = BTreeMap::new();
     for pair in set {
-        let usage = |message: String| BuildError::new(message).hint("write `--set name=value`").usage();
+        let usage = |message: String| Error::new(message).hint("write `--set name=value`").usage();
         let (name, value) =
             pair.split_once('=').ok_or_else(|| usage(format!("`--set {pair}` gives no value")))?;
         if values.insert(name.to_owned(), value.to_owned()).is_some() {
@@ -339,7 +351,7 @@ mod tests {
         for wrong in [&["a"][..], &["a=1", "a=2"]] {
             let wrong: Vec<String> = wrong.iter().map(|&pair| pair.to_owned()).collect();
             let error = parameters(&wrong).unwrap_err();
-            assert!(error.downcast_ref::<BuildError>().unwrap().is_usage());
+            assert!(error.downcast_ref::<Error>().unwrap().is_usage());
         }
     }
 

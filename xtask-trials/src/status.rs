@@ -2,10 +2,10 @@
 
 use camino::Utf8Path;
 use serde_json::json;
-use taskwright_base::Error as BuildError;
+use taskwright_base::Error;
+use taskwright_experiment::find;
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::progress::{self, Progress, State};
-use taskwright_experiment::{ExperimentError, find};
 use xtask::exit::{self, Status};
 use xtask::output::{self, say};
 use xtask::workspace;
@@ -28,20 +28,6 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    look(arguments).map_err(told)
-}
-
-/// An error of an experiment as one that is printed with its hint and ends with its status.
-fn told(error: anyhow::Error) -> anyhow::Error {
-    let error = match error.downcast::<ExperimentError>() {
-        Ok(error) => error,
-        Err(error) => return error,
-    };
-    let told = BuildError::new(error.to_string()).hint(error.hint_text().unwrap_or_default());
-    if error.is_usage() { told.usage().into() } else { told.into() }
-}
-
-fn look(arguments: &Arguments) -> anyhow::Result<Status> {
     let root = workspace::this()?.root;
     let jobs = match &arguments.experiment {
         None => jobs::list(&root, None)?,
@@ -91,7 +77,7 @@ fn named(root: &Utf8Path, name: &str) -> anyhow::Result<Vec<Job>> {
         .collect();
     if jobs.is_empty() {
         let message = format!("`{manifest}` was not run yet");
-        return Err(ExperimentError::usage(message).hint(format!("`cargo xtask run {name}` does")).into());
+        return Err(Error::new(message).usage().hint(format!("`cargo xtask run {name}` does")).into());
     }
     Ok(jobs)
 }
@@ -127,21 +113,4 @@ fn table(all: &[Progress]) -> String {
         ]);
     }
     table.text()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_that_nothing_has_is_wrong_usage_with_a_hint() {
-        let wrong =
-            told(ExperimentError::usage("there is no manifest `smok`").hint("did you mean `smoke`?").into());
-        let wrong = wrong.downcast_ref::<BuildError>().unwrap();
-        assert!(wrong.is_usage());
-        assert_eq!(wrong.to_string(), "there is no manifest `smok`");
-        assert_eq!(wrong.hint_text(), Some("did you mean `smoke`?"));
-        let other = told(anyhow::anyhow!("no room"));
-        assert_eq!(other.to_string(), "no room");
-    }
 }

@@ -1,7 +1,7 @@
 //! What must hold between the fields of a manifest: each rule with its place, its message and what to do.
 
 mod agents;
-mod conduct;
+mod schedule;
 mod secrets;
 mod tasks;
 
@@ -24,7 +24,7 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     filled(context, &["reward_key"], experiment.reward_key.as_deref());
     tasks::check(context);
     agents::check(context);
-    conduct::check(context);
+    schedule::check(context);
 }
 
 /// Reports a number of seconds, or a factor, that is not greater than zero.

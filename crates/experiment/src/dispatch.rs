@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::lock::LockFile;
+use taskwright_base::{Error, Result, failed, failed_to};
 use taskwright_harbor::HARBOR_VERSION;
 use taskwright_harbor::child::{Environment, describe, tail};
 use taskwright_harbor::command::{HarborCommand, Launcher, UvLauncher};
@@ -16,7 +18,6 @@ use taskwright_harbor::result::TrialResult;
 use taskwright_harbor::run::{Run, run};
 use taskwright_harbor::tools;
 
-use crate::error::{ExperimentError, Result, failed};
 use crate::jobs::Job;
 use crate::plan::Prepared;
 use crate::progress::Tally;
@@ -80,7 +81,7 @@ impl Harbor {
             // What is said of a `harbor` that cannot be used is of more use than that there is no uv either.
             tools::harbor(path).map(Launcher::Installed).or_else(|error| uv().map_err(|_| error))
         };
-        let launcher = launcher.map_err(|error| ExperimentError::new(error.to_string()))?;
+        let launcher = launcher.map_err(|error| Error::new(error.to_string()))?;
         Ok(Self {
             environment,
             launcher,
@@ -106,19 +107,18 @@ impl Harbor {
     /// Has Harbor read a configuration without running anything: it then takes no key that it does not know, and looks
     /// at the arguments of agents and at the variables that must be set. Gives what Harbor says of it.
     pub fn check(&self, config: &str) -> Result<String> {
-        let doing = || ExperimentError::new("asking Harbor to check the job's configuration");
-        let folder = tempfile::tempdir().map_err(|error| doing().because(&error))?;
-        let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml")).map_err(|path| {
-            ExperimentError::new(format!("`{}` has a name that is not UTF-8", path.display()))
-        })?;
+        const DOING: &str = "asking Harbor to check the job's configuration";
+        let folder = tempfile::tempdir().map_err(failed_to(DOING))?;
+        let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml"))
+            .map_err(|path| Error::new(format!("`{}` has a name that is not UTF-8", path.display())))?;
         std::fs::write(&path, config).map_err(failed("writing", &path))?;
         let log = folder.path().join("log");
         let output = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
-        let (stdout, stderr) = output.map_err(|error| doing().because(&error))?;
-        let mut words = self.command(&path).words().into_iter();
-        let mut command = Command::new(words.next().unwrap_or_default());
+        let (stdout, stderr) = output.map_err(failed_to(DOING))?;
+        let mut line = self.command(&path).command_line().into_iter();
+        let mut command = Command::new(line.next().unwrap_or_default());
         command
-            .args(words)
+            .args(line)
             .arg("--dry-run")
             .current_dir(&self.root)
             // Harbor breaks its lines at the width of what it takes for a terminal.
@@ -126,12 +126,12 @@ impl Harbor {
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(stderr);
-        let status = command.status().map_err(|error| doing().because(&error))?;
+        let status = command.status().map_err(failed_to(DOING))?;
         let said = tail(&log, SHOWN);
         if status.success() {
             return Ok(said.lines().rfind(|line| line.contains("OK")).unwrap_or_default().to_owned());
         }
-        Err(ExperimentError::new(format!("Harbor refuses the job: {}", reason(&said)))
+        Err(Error::new(format!("Harbor refuses the job: {}", reason(&said)))
             .hint("nothing was run; see what it says of the agent or the variable, and mend the manifest"))
     }
 
@@ -140,7 +140,7 @@ impl Harbor {
     pub fn run(
         &self,
         job: &Job,
-        lock: &File,
+        lock: &LockFile,
         run_sec: Option<f64>,
         stop: &AtomicBool,
         tell: &mut dyn FnMut(&Now<'_>),
@@ -150,7 +150,7 @@ impl Harbor {
         let settings = Run {
             folder: self.root.as_std_path(),
             docker: self.docker,
-            hold: Some(lock),
+            hold: Some(lock.file()),
             ..Run::new(&command, job.dir.as_std_path(), &log, &self.environment)
         };
         let tally =
@@ -168,14 +168,14 @@ impl Harbor {
             }
             ending == Ending::Done
         })
-        .map_err(|error| ExperimentError::new(error.to_string()))?;
+        .map_err(|error| Error::new(error.to_string()))?;
         tell(&Now { tally: &tally.borrow(), running: 0 });
         if let Some(why) = ended.left_behind {
-            return Err(ExperimentError::new(format!("containers of the stopped run may be left: {why}"))
+            return Err(Error::new(format!("containers of the stopped run may be left: {why}"))
                 .hint("`docker ps` shows them; their names begin with those of the trials"));
         }
         if ending == Ending::Done && !ended.status.success() {
-            return Err(ExperimentError::new(format!(
+            return Err(Error::new(format!(
                 "Harbor {}: {}",
                 describe(ended.status),
                 reason(&tail(&log, SHOWN))
@@ -198,7 +198,7 @@ pub enum Redo {
 /// Removes the results that are to be made again, so that Harbor's own resume makes them: it takes every trial that has
 /// a result for done. Gives how many those were.
 pub fn make_way(job: &Job, redo: Redo) -> Result<usize> {
-    let said = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
+    let said = |error: &dyn std::fmt::Display| Error::new(error.to_string());
     let folder = match JobFolder::open(job.dir.as_std_path()) {
         Ok(folder) => folder,
         Err(error) if error.is_missing() => return Ok(0),

@@ -4,14 +4,13 @@
 //! A job must run from these: Harbor reads a task again for each trial, so an edit during the run would make trials of
 //! two tasks under one name.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use taskwright_base::digest::{Digest, Hasher};
+use taskwright_base::{Error, Result, failed};
 use walkdir::WalkDir;
-
-use crate::error::{ExperimentError, Result, failed};
 
 /// How many digits of a digest name a folder.
 const DIGITS: usize = 16;
@@ -65,7 +64,7 @@ impl Input {
             {
                 return Ok(());
             }
-            return Err(ExperimentError::new(format!("the copy `{place}` was changed after it was made"))
+            return Err(Error::new(format!("the copy `{place}` was changed after it was made"))
                 .hint(format!("trials may have run on it; remove `{place}` to have it made again")));
         }
         fs::create_dir_all(folder).map_err(failed("creating", folder))?;
@@ -74,11 +73,11 @@ impl Input {
             .tempdir_in(folder)
             .map_err(failed("creating", folder))?;
         let staged = Utf8Path::from_path(staging.path())
-            .ok_or_else(|| ExperimentError::new(format!("`{folder}` has a name that is not UTF-8")))?
+            .ok_or_else(|| Error::new(format!("`{folder}` has a name that is not UTF-8")))?
             .to_owned();
         copy(&self.source, &staged.join(&self.name), self.kind)?;
         if digest(&staged.join(&self.name), self.kind)? != self.digest {
-            return Err(ExperimentError::new(format!("`{}` changed while it was copied", self.source))
+            return Err(Error::new(format!("`{}` changed while it was copied", self.source))
                 .hint("run the experiment again when nobody edits it"));
         }
         fs::set_permissions(&staged, fs::Permissions::from_mode(0o755))
@@ -88,7 +87,7 @@ impl Input {
             Ok(()) => Ok(()),
             // Another run made the same copy at the same time.
             Err(_) if digest(&place, self.kind).is_ok_and(|there| there == self.digest) => Ok(()),
-            Err(error) => Err(ExperimentError::io("renaming to", home, &error)),
+            Err(error) => Err(Error::io("renaming to", home, &error)),
         }
     }
 }
@@ -97,7 +96,7 @@ impl Input {
 pub fn text(path: &Utf8Path) -> Result<String> {
     let size = fs::metadata(path).map_err(failed("reading", path))?.len();
     if size > MAX_TEXT {
-        return Err(ExperimentError::new(format!("`{path}` is larger than {} MiB", MAX_TEXT / 1024 / 1024)));
+        return Err(Error::new(format!("`{path}` is larger than {} MiB", MAX_TEXT / 1024 / 1024)));
     }
     fs::read_to_string(path).map_err(failed("reading", path))
 }
@@ -123,16 +122,16 @@ fn entries(source: &Utf8Path, kind: Kind) -> Result<Vec<(Utf8PathBuf, Entry)>> {
             let path = error.path().map_or(String::new(), |path| format!(" `{}`", path.display()));
             let error =
                 error.io_error().map_or("a link goes round in a circle".to_owned(), ToString::to_string);
-            ExperimentError::new(format!("reading{path}: {error}"))
+            Error::new(format!("reading{path}: {error}"))
         })?;
         let full = Utf8Path::from_path(entry.path()).ok_or_else(|| {
-            ExperimentError::new(format!("`{}` has a name that is not UTF-8", entry.path().display()))
+            Error::new(format!("`{}` has a name that is not UTF-8", entry.path().display()))
         })?;
         let path = full.strip_prefix(source).unwrap_or(full).to_owned();
         let kind = entry.file_type();
         let executable = |path: &Utf8Path| {
             let metadata = fs::metadata(path).map_err(failed("reading", path))?;
-            Ok::<_, ExperimentError>(metadata.permissions().mode() & 0o111 != 0)
+            Ok::<_, Error>(metadata.permissions().mode() & 0o111 != 0)
         };
         let what = if kind.is_dir() {
             Entry::Folder
@@ -146,13 +145,11 @@ fn entries(source: &Utf8Path, kind: Kind) -> Result<Vec<(Utf8PathBuf, Entry)>> {
                 // What it leads to may change; the copy has what is there now.
                 Entry::File { executable: executable(full)? }
             } else {
-                return Err(ExperimentError::new(format!(
-                    "the link `{full}` leads out of `{source}`, or to nothing"
-                ))
-                .hint("put what it leads to in its place"));
+                return Err(Error::new(format!("the link `{full}` leads out of `{source}`, or to nothing"))
+                    .hint("put what it leads to in its place"));
             }
         } else {
-            return Err(ExperimentError::new(format!("`{full}` is neither a file nor a folder nor a link")));
+            return Err(Error::new(format!("`{full}` is neither a file nor a folder nor a link")));
         };
         entries.push((path, what));
     }
@@ -189,8 +186,7 @@ fn digest(source: &Utf8Path, kind: Kind) -> Result<Digest> {
             Entry::Folder => hasher.field(b"folder"),
             Entry::File { executable } => {
                 let full = at(source, &path);
-                let mut file = File::open(&full).map_err(failed("reading", &full))?;
-                let (digest, _) = Digest::of_reader(&mut file).map_err(failed("reading", &full))?;
+                let digest = Digest::of_file(&full).map_err(failed("reading", &full))?;
                 hasher.field(if executable { b"script" } else { b"file" });
                 hasher.field(&digest.bytes());
             }

@@ -5,24 +5,19 @@
 //!   config.json lock.json result.json TRIAL/...    Harbor's
 //!   harbor.yaml                     what the manifest was lowered to
 //!   experiment.json                 which experiment it is, and what its tasks were built from
-//!   run.lock  run.log               held by whoever runs it; what Harbor printed
+//!   run.lock  run.log               locked by whoever runs it; what Harbor printed
 //! jobs/.inputs/DIGEST/NAME          the tasks as they were: see `crate::inputs`
 //! ```
 //!
 //! Ours are files: Harbor removes folders that it does not know from a job when that is resumed.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
-use std::thread;
-use std::time::{Duration, Instant};
-
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
+use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::write::{Durable, atomic};
+use taskwright_base::{Error, Result, failed};
 use taskwright_builder::lock::LockEntry;
 use taskwright_harbor::job::JobFolder;
-
-use crate::error::{ExperimentError, Result, failed};
 
 /// The folder of the jobs, from the workspace's root.
 pub const FOLDER: &str = "jobs";
@@ -34,8 +29,6 @@ pub const CONFIG: &str = "harbor.yaml";
 pub const LOG: &str = "run.log";
 const RECORD: &str = "experiment.json";
 const LOCK: &str = "run.lock";
-/// How long somebody who only asks whether it is run may hold the lock: see [`Job::runner`].
-const GLANCE: Duration = Duration::from_millis(200);
 /// The version of the record's format.
 const VERSION: u64 = 1;
 
@@ -120,11 +113,10 @@ impl Job {
     /// Makes the folder, with what is ours.
     pub fn create(&self, config: &str, record: &Record) -> Result<()> {
         let text = serde_json::to_string_pretty(record)
-            .map_err(|error| ExperimentError::new(format!("writing the job's record: {error}")))?;
-        atomic(self.dir.join(RECORD), Durable::No, format!("{text}\n").as_bytes())?;
+            .map_err(|error| Error::new(format!("writing the job's record: {error}")))?;
+        atomic(self.dir.join(RECORD), Durable::Yes, format!("{text}\n").as_bytes())?;
         // Last: with it the job exists.
-        atomic(self.config(), Durable::No, config.as_bytes())?;
-        Ok(())
+        atomic(self.config(), Durable::Yes, config.as_bytes())
     }
 
     /// Which experiment it is; none if it is not one of ours.
@@ -135,57 +127,16 @@ impl Job {
     }
 
     /// Keeps other processes from running it, until this is dropped; none if another one runs it already.
-    pub fn acquire(&self) -> Result<Option<Held>> {
-        let path = self.dir.join(LOCK);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed("opening", &path))?;
-        let start = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => {
-                    // Only words for whoever asks.
-                    let _ = file.set_len(0);
-                    let _ = write!(file, "{}", std::process::id());
-                    return Ok(Some(Held(file)));
-                }
-                Err(TryLockError::WouldBlock) if start.elapsed() < GLANCE => thread::sleep(GLANCE / 20),
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(ExperimentError::io("locking", &path, &error)),
-            }
-        }
+    pub fn acquire(&self) -> Result<Option<LockFile>> {
+        Ok(match LockFile::acquire(self.dir.join(LOCK), &Wait::none())? {
+            Attempt::Held(lock) => Some(lock),
+            Attempt::Busy(_) | Attempt::Stopped => None,
+        })
     }
 
-    /// The process that runs it; none if none does. An empty text is one that has not said its number yet.
+    /// The process that runs it, "process 17"; none if none does. An empty text is one that has not said its number yet.
     pub fn runner(&self) -> Option<String> {
-        let file = File::open(self.dir.join(LOCK)).ok()?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => fs::read_to_string(self.dir.join(LOCK)).ok(),
-            _ => None,
-        }
-    }
-}
-
-/// What keeps other processes from running a job, until it is dropped.
-#[derive(Debug)]
-pub struct Held(File);
-
-impl std::ops::Deref for Held {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        // Closing it is not enough: a process that is just being started has it open until it executes its program.
-        let _ = self.0.unlock();
+        LockFile::holder(self.dir.join(LOCK))
     }
 }
 
@@ -195,7 +146,7 @@ pub fn list(root: &Utf8Path, experiment: Option<&str>) -> Result<Vec<Job>> {
     let entries = match folder.read_dir_utf8() {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(ExperimentError::io("reading", &folder, &error)),
+        Err(error) => return Err(failed("reading", &folder)(error)),
     };
     let mut jobs = Vec::new();
     for entry in entries {
@@ -215,21 +166,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_only_looks_keeps_nobody_from_running() {
+    fn one_process_runs_a_job_and_the_others_see_which() {
         let folder = tempfile::tempdir().unwrap();
         let job = Job::at(Utf8Path::from_path(folder.path()).unwrap()).unwrap();
         assert_eq!(job.runner(), None);
-        drop(job.acquire().unwrap().unwrap());
-        thread::scope(|scope| {
-            let looking = scope.spawn(|| (0..20_000).for_each(|_| drop(job.runner())));
-            while !looking.is_finished() {
-                assert!(job.acquire().unwrap().is_some());
-            }
-        });
-        let held = job.acquire().unwrap();
-        assert_eq!(job.runner(), Some(std::process::id().to_string()));
+        let lock = job.acquire().unwrap();
+        assert_eq!(job.runner(), Some(format!("process {}", std::process::id())));
         assert!(job.acquire().unwrap().is_none());
-        drop(held);
+        drop(lock);
         assert_eq!(job.runner(), None);
     }
 }

@@ -5,7 +5,7 @@
 
 mod check;
 pub mod dispatch;
-pub mod error;
+mod error;
 pub mod inputs;
 pub mod jobs;
 mod load;
@@ -17,7 +17,7 @@ pub mod progress;
 mod tasks;
 mod yaml;
 
-pub use error::{ExperimentError, Result};
+pub use error::ExperimentError;
 pub use load::{find, load, reference_page, schema_text};
 pub use model::Experiment;
 pub use plan::{Plan, Prepared};

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::text::{nearest, one_of};
+use taskwright_base::{Error, Result, failed};
 use taskwright_language::document::{self, Document};
-use taskwright_language::{Diagnostics, Shapes, nearest, reference, schema};
+use taskwright_language::{Diagnostics, Shapes, reference, schema};
 
 use crate::check;
-use crate::error::{ExperimentError, Result};
 use crate::model::Experiment;
 
 /// The folder of the manifests, from the workspace root.
@@ -54,12 +55,11 @@ pub fn reference_page() -> String {
 pub fn find(root: &Utf8Path, here: &Utf8Path, name: &str) -> Result<Utf8PathBuf> {
     let path = here.join(name);
     if path.is_file() {
-        let full = |path: &Utf8Path| {
-            path.canonicalize_utf8().map_err(|error| ExperimentError::io("finding", path, &error))
-        };
+        let full = |path: &Utf8Path| path.canonicalize_utf8().map_err(failed("finding", path));
         let file = full(&path)?;
         return file.strip_prefix(full(root)?).map(Utf8Path::to_owned).map_err(|_| {
-            ExperimentError::usage(format!("`{name}` does not lie in this workspace"))
+            Error::new(format!("`{name}` does not lie in this workspace"))
+                .usage()
                 .hint(format!("put it into `{FOLDER}/`"))
         });
     }
@@ -71,11 +71,9 @@ pub fn find(root: &Utf8Path, here: &Utf8Path, name: &str) -> Result<Utf8PathBuf>
     let hint = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None if known.is_empty() => format!("`{FOLDER}/` holds no manifest; docs/experiments.md shows one"),
-        None => {
-            format!("`{FOLDER}/` holds {}", taskwright_language::one_of(known.iter().map(String::as_str)))
-        }
+        None => format!("`{FOLDER}/` holds {}", one_of(known.iter().map(String::as_str))),
     };
-    Err(ExperimentError::usage(format!("there is no manifest `{}`", name.escape_debug())).hint(hint))
+    Err(Error::new(format!("there is no manifest `{}`", name.escape_debug())).usage().hint(hint))
 }
 
 /// The names of the manifests in `experiments/`.

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use taskwright_base::Result;
 use taskwright_harbor::job_config::{
     AgentConfig, DatasetConfig, EnvironmentConfig, ErrorPolicy, JobConfig, MetricConfig, RetryConfig,
     TaskConfig, VerifierConfig,
 };
 use taskwright_language::model::SpecPath;
 
-use crate::error::Result;
 use crate::model::{
     Agent, Compute, Enforcement, Experiment, HarborTool, Metric, MetricWord, ResourceLimits, Retries,
     Timeouts, Tpu, Verification,

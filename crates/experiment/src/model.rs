@@ -4,12 +4,12 @@
 
 mod agent;
 mod compute;
-mod conduct;
+mod schedule;
 mod tasks;
 
 pub use agent::Agent;
 pub use compute::{Compute, Enforcement, ResourceLimits, Tpu};
-pub use conduct::{HarborTool, Metric, MetricWord, Retries, ScriptMetric, Timeouts, Verification};
+pub use schedule::{HarborTool, Metric, MetricWord, Retries, ScriptMetric, Timeouts, Verification};
 pub use tasks::{BuiltTasks, LocalTasks, RegistryTasks, TaskSet};
 
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! From a manifest to a job: its tasks, the copies it runs from, its configuration and its name.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_base::Digest;
+use taskwright_base::{Digest, Error, Result};
 use taskwright_builder::Workspace;
 use taskwright_harbor::job_config::{JobConfig, TaskConfig};
 use taskwright_language::document::Document;
 use taskwright_language::model::SpecPath;
 
-use crate::error::{ExperimentError, Result};
+use crate::error::ExperimentError;
 use crate::inputs::{self, Input, Kind};
 use crate::jobs::{self, Job, Record, TaskRecord};
 use crate::lower::{self, Files};
@@ -27,7 +27,10 @@ pub struct Plan<'a> {
 }
 
 /// Finds the tasks of a manifest.
-pub fn plan<'a>(workspace: &'a Workspace, document: &'a Document<Experiment>) -> Result<Plan<'a>> {
+pub fn plan<'a>(
+    workspace: &'a Workspace,
+    document: &'a Document<Experiment>,
+) -> Result<Plan<'a>, ExperimentError> {
     let found = tasks::find(workspace, document)?;
     Ok(Plan { workspace, document, found })
 }
@@ -57,7 +60,7 @@ impl Plan<'_> {
     }
 
     /// Makes a job of it. Nothing is written; tasks must have been built.
-    pub fn prepare(&self) -> Result<Prepared> {
+    pub fn prepare(&self) -> Result<Prepared, ExperimentError> {
         let experiment = &self.document.value;
         let root = &self.workspace.root;
         let mut files = Copies { root, inputs: Vec::new() };
@@ -87,7 +90,7 @@ impl Plan<'_> {
         // What is installed beside Harbor, and how it is called, are parts of what is run.
         let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras))
             .map(|bytes| Digest::of(&bytes))
-            .map_err(|error| ExperimentError::new(format!("writing the job's configuration: {error}")))?;
+            .map_err(|error| Error::new(format!("writing the job's configuration: {error}")))?;
         config.job_name = format!("{}-{}", experiment.name, &digest.hex()[..DIGITS]);
         record.planned = self.planned();
         let (extras, run_sec) = (lowered.extras, lowered.run_sec);
@@ -115,7 +118,7 @@ impl Plan<'_> {
         }))
     }
 
-    fn check_package(&self, place: &[String; 3], package: &SpecPath) -> Result<()> {
+    fn check_package(&self, place: &[String; 3], package: &SpecPath) -> Result<(), ExperimentError> {
         let folder = self.workspace.root.join(package.as_path());
         if folder.join("pyproject.toml").is_file() || folder.join("setup.py").is_file() {
             return Ok(());
@@ -141,7 +144,7 @@ impl Plan<'_> {
         let Some((first, arguments)) = wishes.next() else { return Ok(nothing) };
         match wishes.find(|(_, other)| *other != arguments) {
             None => Ok(arguments.clone()),
-            Some((other, _)) => Err(ExperimentError::new(format!(
+            Some((other, _)) => Err(Error::new(format!(
                 "`{first}` and `{other}` do not ask for the same `harbor.optimizer_args`, and one `harbor run` \
                  runs them both"
             ))

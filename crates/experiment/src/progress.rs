@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use taskwright_base::{Error, Result, number, words};
 use taskwright_harbor::exceptions::reward_is_valid;
 use taskwright_harbor::job::{JobFolder, JobResult, TrialFolder};
 use taskwright_harbor::result::{AgentConfig, TrialResult};
 use taskwright_harbor::watch::TrialEvent;
 
-use crate::error::{ExperimentError, Result};
 use crate::jobs::Job;
 
 /// How far a job is.
@@ -41,26 +41,15 @@ pub struct Progress {
     pub updated_at: Option<String>,
 }
 
-/// Whether a job runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Some process runs it.
-    Running,
-    /// Nobody runs it, and it is not finished.
-    Stopped,
-    /// Harbor finished it.
-    Finished,
-}
-
-impl State {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-            Self::Finished => "finished",
-        }
+words! {
+    /// Whether a job runs.
+    State {
+        /// Some process runs it.
+        Running = "running",
+        /// Nobody runs it, and it is not finished.
+        Stopped = "stopped",
+        /// Harbor finished it.
+        Finished = "finished",
     }
 }
 
@@ -137,10 +126,7 @@ impl Tally {
 
     /// The mean of the rewards that count.
     pub fn mean(&self) -> Option<f64> {
-        let rewards: Vec<f64> = self.trials.values().filter_map(|outcome| outcome.reward).collect();
-        #[allow(clippy::cast_precision_loss)]
-        let number = rewards.len() as f64;
-        (!rewards.is_empty()).then(|| rewards.iter().sum::<f64>() / number)
+        number::mean(self.trials.values().filter_map(|outcome| outcome.reward))
     }
 }
 
@@ -148,7 +134,7 @@ impl Tally {
 pub fn look(job: &Job) -> Result<Progress> {
     let record = job.record();
     let runner = job.runner();
-    let unreadable = |error: &dyn std::fmt::Display| ExperimentError::new(error.to_string());
+    let unreadable = |error: &dyn std::fmt::Display| Error::new(error.to_string());
     let folder = JobFolder::open(job.dir.as_std_path()).map_err(|error| unreadable(&error))?;
     let result = folder.result().ok().flatten().unwrap_or_else(JobResult::default);
 
@@ -192,7 +178,7 @@ pub fn look(job: &Job) -> Result<Progress> {
             (None, Some(_)) => State::Finished,
             (None, None) => State::Stopped,
         },
-        process: runner.and_then(|number| number.trim().parse().ok()),
+        process: runner.and_then(|runner| runner.rsplit(' ').next()?.parse().ok()),
         planned: of_lock.or(result.n_total_trials).or(of_record),
         ended: tally.ended(),
         graded: tally.graded(),
@@ -211,4 +197,19 @@ fn key(task: Option<&str>, agent: &AgentConfig) -> (String, String, Option<Strin
 
 fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The leaderboard adds up in the same way, so that the two never differ in a digit.
+    #[test]
+    fn the_mean_does_not_depend_on_the_order_of_trials() {
+        let mut tally = Tally::new(None);
+        for (trial, reward) in [("a", 1e100), ("b", 1.0), ("c", -1e100), ("d", 1.0)] {
+            tally.trials.insert(trial.to_owned(), Outcome { reward: Some(reward), errored: false });
+        }
+        assert_eq!((tally.mean(), tally.ended()), (Some(0.5), 4));
+    }
 }

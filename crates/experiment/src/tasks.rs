@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::text::{nearest, one_of};
+use taskwright_base::{Result, failed};
 use taskwright_builder::Workspace;
 use taskwright_builder::lock::{Lock, LockEntry};
 use taskwright_harbor::job_config::DatasetConfig;
 use taskwright_harbor::names::{collisions, trial_stem};
+use taskwright_language::Diagnostic;
 use taskwright_language::document::Document;
 use taskwright_language::pattern::Pattern;
-use taskwright_language::{Diagnostic, nearest, one_of};
 
-use crate::error::{ExperimentError, Result, failed};
+use crate::error::ExperimentError;
 use crate::model::{BuiltTasks, Experiment, LocalTasks, RegistryTasks, TaskSet};
 
 /// A task that a manifest names, before it is copied.
@@ -40,14 +42,20 @@ pub struct FoundTasks {
 }
 
 /// Finds the tasks of a manifest. Whether the built ones are up to date is not looked at.
-pub fn find(workspace: &Workspace, document: &Document<Experiment>) -> Result<FoundTasks> {
+pub fn find(workspace: &Workspace, document: &Document<Experiment>) -> Result<FoundTasks, ExperimentError> {
     let mut found = FoundTasks::default();
     let mut mistakes = Vec::new();
     let lock = Lock::read(&workspace.lock_file())?;
+    // Reading every spec takes a while, so once, and only where built tasks are named.
+    let mut arguments = None;
     for (index, set) in document.value.tasks.iter().enumerate() {
         match set {
             TaskSet::Built(set) => {
                 built(workspace, document, lock.as_ref(), (index, set), &mut found.tasks, &mut mistakes);
+                let arguments = arguments.get_or_insert_with(|| arguments_of_specs(workspace));
+                for task in found.tasks.iter_mut().filter(|task| task.source == index) {
+                    task.arguments = arguments.get(&task.name).cloned().unwrap_or_default();
+                }
             }
             TaskSet::Local(set) => {
                 local(workspace, document, (index, set), &mut found.tasks, &mut mistakes)?;
@@ -103,7 +111,6 @@ fn built(
             ));
         }
     }
-    let arguments = arguments(workspace);
     let exclude: Vec<Pattern> = set.exclude.iter().filter_map(|text| Pattern::new(text).ok()).collect();
     let before = tasks.len();
     for (name, _) in names.iter().zip(chosen).filter(|(_, chosen)| *chosen) {
@@ -114,7 +121,7 @@ fn built(
             name: (*name).to_owned(),
             folder: workspace.out.join(name),
             built: lock.tasks.get(*name).cloned(),
-            arguments: arguments.get(*name).cloned().unwrap_or_default(),
+            arguments: Vec::new(),
             source: index,
         });
     }
@@ -126,7 +133,7 @@ fn built(
 
 /// The further arguments of the outer `harbor run` that specs ask for, by the name of the task. A spec that is wrong has
 /// none: the build says what is wrong with it.
-fn arguments(workspace: &Workspace) -> BTreeMap<String, Vec<String>> {
+fn arguments_of_specs(workspace: &Workspace) -> BTreeMap<String, Vec<String>> {
     let specs = workspace.root.join(&workspace.specs);
     let mut arguments = BTreeMap::new();
     for entry in specs.read_dir_utf8().into_iter().flatten().flatten() {

@@ -20,12 +20,12 @@ pub enum Launcher {
 }
 
 impl Launcher {
-    /// The words that run Python where Harbor can be imported; none if that is not known.
+    /// The command line that runs Python where Harbor can be imported; none if that is not known.
     pub fn python(&self, arguments: &[&str]) -> Vec<OsString> {
         match self {
             Self::Installed(_) => Vec::new(),
-            Self::Uv(uv) => uv.words(&[&["python"], arguments].concat()),
-            Self::Beside(beside) => beside.words(arguments),
+            Self::Uv(uv) => uv.command_line(&[&["python"], arguments].concat()),
+            Self::Beside(beside) => beside.command_line(arguments),
         }
     }
 }
@@ -57,17 +57,17 @@ impl UvLauncher {
         }
     }
 
-    /// The words that run a program in that environment.
-    pub fn words(&self, program: &[&str]) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec![self.uv.clone().into()];
-        words.extend(["run", "--no-project", "--no-env-file", "--python"].map(Into::into));
-        words.push(self.python.clone().into());
+    /// The command line that runs a program in that environment.
+    pub fn command_line(&self, program: &[&str]) -> Vec<OsString> {
+        let mut line: Vec<OsString> = vec![self.uv.clone().into()];
+        line.extend(["run", "--no-project", "--no-env-file", "--python"].map(Into::into));
+        line.push(self.python.clone().into());
         for package in &self.packages {
-            words.extend(["--with".into(), package.clone().into()]);
+            line.extend(["--with".into(), package.clone().into()]);
         }
-        words.extend(["--with".into(), self.harbor.clone().into()]);
-        words.extend(program.iter().map(Into::into));
-        words
+        line.extend(["--with".into(), self.harbor.clone().into()]);
+        line.extend(program.iter().map(Into::into));
+        line
     }
 }
 
@@ -83,36 +83,36 @@ pub struct HarborCommand {
 }
 
 impl HarborCommand {
-    /// The command's words, the program first. It asks no questions (`--yes`).
-    pub fn words(&self) -> Vec<OsString> {
-        let mut words = match &self.launcher {
+    /// The command line, the program first. It asks no questions (`--yes`).
+    pub fn command_line(&self) -> Vec<OsString> {
+        let mut line = match &self.launcher {
             Launcher::Installed(harbor) => vec![harbor.clone().into(), "run".into()],
-            Launcher::Uv(uv) => uv.words(&["harbor", "run"]),
-            Launcher::Beside(beside) => beside.words(&["-m", "harbor.cli.main", "run"]),
+            Launcher::Uv(uv) => uv.command_line(&["harbor", "run"]),
+            Launcher::Beside(beside) => beside.command_line(&["-m", "harbor.cli.main", "run"]),
         };
-        words.extend(["--config".into(), self.config.clone().into(), "--yes".into()]);
-        words.extend(self.extra_args.iter().map(Into::into));
-        words
+        line.extend(["--config".into(), self.config.clone().into(), "--yes".into()]);
+        line.extend(self.extra_args.iter().map(Into::into));
+        line
     }
 
     /// The command as a line for a shell.
     pub fn shell_line(&self) -> String {
-        shell_line(&self.words())
+        shell_line(&self.command_line())
     }
 }
 
-/// Words as a line for a shell.
-pub fn shell_line(words: &[OsString]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| quote(&word.to_string_lossy())).collect();
+/// A command line as a shell reads it.
+pub fn shell_line(line: &[OsString]) -> String {
+    let quoted: Vec<String> = line.iter().map(|argument| quote(&argument.to_string_lossy())).collect();
     quoted.join(" ")
 }
 
-fn quote(word: &str) -> String {
+fn quote(argument: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        return word.to_owned();
+    if !argument.is_empty() && argument.bytes().all(plain) {
+        return argument.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 /// Finds a program as a shell would: by `PATH`, or as a path if it holds a slash.

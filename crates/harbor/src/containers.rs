@@ -5,12 +5,17 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+use taskwright_base::process::{self, Limits, NoOutput};
 
 use crate::child::Environment;
 use crate::command::find;
 
 const LABEL: &str = "com.docker.compose.project";
+/// How long the engine is given for one answer: removing the volumes of many trials takes a while.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What was removed, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,10 +100,10 @@ impl Docker<'_> {
         remove: &[&str],
     ) -> Result<usize, String> {
         let format = format!("{id}\t{{{{.Label \"{LABEL}\"}}}}");
-        let mut words = list.to_vec();
+        let mut arguments = list.to_vec();
         let filter = format!("label={LABEL}");
-        words.extend(["--filter", &filter, "--format", &format]);
-        let listed = self.ask(&words)?;
+        arguments.extend(["--filter", &filter, "--format", &format]);
+        let listed = self.ask(&arguments)?;
         let found: Vec<&str> = listed
             .lines()
             .filter_map(|line| line.split_once('\t'))
@@ -122,24 +127,29 @@ impl Docker<'_> {
     fn all(&self, remove: &[&str], found: &[&str]) -> Result<usize, String> {
         // So many at a time as surely fit on a command line.
         for some in found.chunks(200) {
-            let words: Vec<&str> = remove.iter().chain(some).copied().collect();
-            self.ask(&words)?;
+            let arguments: Vec<&str> = remove.iter().chain(some).copied().collect();
+            self.ask(&arguments)?;
         }
         Ok(found.len())
     }
 
-    fn ask(&self, words: &[&str]) -> Result<String, String> {
+    fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         self.environment.apply(&mut command);
-        command.args(words).stdin(Stdio::null());
-        let output = command.output().map_err(|error| format!("`docker` cannot be started: {error}"))?;
+        command.args(arguments);
+        let output = process::run(&mut command, &Limits::of(PATIENCE)).map_err(|why| match why {
+            NoOutput::Failed(error) => format!("`docker` cannot be started: {error}"),
+            NoOutput::TimedOut(_) | NoOutput::Stopped => {
+                format!("`docker` did not answer within {} s", PATIENCE.as_secs())
+            }
+        })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         Err(format!(
             "`docker {}` failed: {}",
-            words.iter().take(2).copied().collect::<Vec<_>>().join(" "),
+            arguments.iter().take(2).copied().collect::<Vec<_>>().join(" "),
             said.trim()
         ))
     }

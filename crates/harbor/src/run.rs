@@ -120,9 +120,9 @@ pub fn run(
 ) -> Result<Ended, RunError> {
     let mut watch = Watch::new(run.job_dir);
     let unreadable = |source| RunError::Job { job: run.job_dir.to_owned(), source };
-    let words = run.command.words();
+    let command_line = run.command.command_line();
     let mut child = Child::start(&Start {
-        words: &words,
+        command_line: &command_line,
         folder: run.folder,
         environment: run.environment,
         log: run.log,

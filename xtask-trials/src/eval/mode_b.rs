@@ -137,7 +137,7 @@ impl<'a> Runner<'a> {
         let dry = self.mode.dry_run(&self.plan(taken.checkout.path(), samples, record, &name))?;
         let text = if is_json {
             let words: Vec<_> =
-                dry.command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+                dry.command.command_line().iter().map(|word| word.to_string_lossy().into_owned()).collect();
             format!("{}\n", json!({"split": split, "command": words, "config": dry.config}))
         } else {
             format!("# {split}\n{}\n{}", dry.command.shell_line(), dry.config.to_json())

@@ -100,7 +100,7 @@ impl SidecarPlace {
             harbor: self.harbor.clone(),
             cache: self.cache.clone(),
             package: Some(candidate.to_owned()),
-            place: record.home().join("environment"),
+            path: record.home().join("environment"),
         }
     }
 }

@@ -77,7 +77,7 @@ impl Probe<'_> {
 
     fn step(&self, words: &[OsString]) -> Step {
         let (folder, environment, log) = (self.folder, self.environment, self.log);
-        let start = Start { words, folder, environment, log, hold: None };
+        let start = Start { command_line: words, folder, environment, log, hold: None };
         let mut child = match Child::start(&start) {
             Ok(child) => child,
             Err(error) => return Step::Failed(error.to_string()),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::Space;
-use taskwright_experiment::jobs;
+use taskwright_experiment::{ExperimentError, jobs};
 
 const DIGEST: &str = "sha256:ac9436b9dce9ccb8f75bcd781568a46b6ab40b56c68c44cea4b337f520f81315";
 
@@ -49,9 +49,9 @@ optimizer_args = {arguments}
 /// The names of the tasks of a manifest with these sources, or what is said of it.
 fn tasks(space: &Space, sources: &str) -> Result<Vec<String>, String> {
     space.write("m.toml", &format!("name = \"m\"\n{sources}\n[[agents]]\nname = \"nop\"\n"));
-    let prepared = space.prepare("m.toml").map_err(|error| match error.diagnostics() {
-        Some(diagnostics) => diagnostics.render(false),
-        None => format!("{error}; {}", error.hint_text().unwrap_or_default()),
+    let prepared = space.prepare("m.toml").map_err(|error| match &error {
+        ExperimentError::Manifest(diagnostics) => diagnostics.render(false),
+        ExperimentError::Failed(_) => format!("{error}; {}", error.hint_text().unwrap_or_default()),
     })?;
     let paths = prepared.config.tasks.iter().filter_map(|task| task.path.as_ref());
     Ok(paths.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect())

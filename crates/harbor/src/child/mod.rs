@@ -1,8 +1,23 @@
 //! A Harbor process of ours: it reads nothing, its output goes to a bounded log, and it ends when we do.
 //!
-//! It runs in a process group of its own, so that a Ctrl-C at the terminal reaches us alone and we decide; a watchdog
-//! (`watchdog`) ends the group when we are gone without a word. It is asked to end by SIGINT, which must not be ignored
-//! here, since it would be there too: who starts Harbor has a handler for it.
+//! ```text
+//!   start ──▶ running ──────────────── ends by itself ───────────────▶ ended: what is left of its group is killed
+//!                │ stop: SIGINT to Harbor alone                          ▲
+//!                ▼                                                       │
+//!           interrupted ── stops its trials, removes containers ─────────┤
+//!                │ 40 s: SIGTERM to the group                            │
+//!                ▼                                                       │
+//!           terminated ──────────────────────────────────────────────────┤
+//!                │ 10 s: SIGKILL to the group                            │
+//!                ▼                                                       │
+//!              killed ───────────────────────────────────────────────────┘
+//! ```
+//!
+//! If it is dropped while it runs, the group is killed at once. If we are gone without a word, a watchdog (`watchdog`)
+//! takes the same steps in our place.
+//!
+//! It runs in a process group of its own, so that a Ctrl-C at the terminal reaches us alone and we decide. It is asked to
+//! end by SIGINT, which must not be ignored here, since it would be there too: who starts Harbor has a handler for it.
 
 mod log;
 mod watchdog;
@@ -65,7 +80,7 @@ impl Environment {
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
     /// The command, the program first.
-    pub words: &'a [OsString],
+    pub command_line: &'a [OsString],
     /// The folder it runs in.
     pub folder: &'a Path,
     /// Its environment.
@@ -118,7 +133,7 @@ pub struct Child {
 impl Child {
     /// Starts a process.
     pub fn start(start: &Start<'_>) -> Result<Self, ChildError> {
-        let [program, arguments @ ..] = start.words else {
+        let [program, arguments @ ..] = start.command_line else {
             return Err(failed("starting Harbor")(io::Error::other("the command is empty")));
         };
         let log =

@@ -16,7 +16,7 @@ fn shell(script: &str) -> Vec<OsString> {
 fn start(folder: &Path, script: &str) -> Child {
     let environment = Environment { inherit: false, set: BTreeMap::new() }.with("PATH", "/usr/bin:/bin");
     Child::start(&Start {
-        words: &shell(script),
+        command_line: &shell(script),
         folder,
         environment: &environment,
         log: &folder.join("log"),

@@ -7,34 +7,34 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Installs the candidate once and then becomes the program; the arguments are Harbor's environment, uv's cache, the
-/// package and the place of its environment, then the program's own.
+/// package and the path of its environment, then the program's own.
 ///
 /// The cache holds what the baseline needs, so that no network is asked if the candidate needs no more than that.
 const SCRIPT: &str = r#"set -eu
-harbor=$1 cache=$2 package=$3 place=$4
+harbor=$1 cache=$2 package=$3 path=$4
 shift 4
-if [ ! -e "$place/ready" ]; then
-  rm -rf "$place"
-  mkdir -p "$place"
-  cp -r "$cache" "$place/cache"
-  export UV_CACHE_DIR="$place/cache"
-  uv venv --quiet --python "$harbor/bin/python" "$place/venv"
+if [ ! -e "$path/ready" ]; then
+  rm -rf "$path"
+  mkdir -p "$path"
+  cp -r "$cache" "$path/cache"
+  export UV_CACHE_DIR="$path/cache"
+  uv venv --quiet --python "$harbor/bin/python" "$path/venv"
   install() {
-    uv pip install --quiet "$@" --constraints "$harbor/constraints.txt" --python "$place/venv/bin/python" "$package"
+    uv pip install --quiet "$@" --constraints "$harbor/constraints.txt" --python "$path/venv/bin/python" "$package"
   }
   install --offline 2>/dev/null || install
-  : > "$place/ready"
+  : > "$path/ready"
 fi
 for packages in "$harbor"/lib/python*/site-packages; do
   export PYTHONPATH="$packages"
 done
-exec "$place/venv/bin/python" -P "$@"
+exec "$path/venv/bin/python" -P "$@"
 "#;
 
 /// Harbor as an image brings it, with a candidate's package beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BesideLauncher {
-    /// Words before the command: what changes the user, say.
+    /// Arguments before the command: what changes the user, say.
     pub before: Vec<OsString>,
     /// Harbor's virtual environment; it holds a `constraints.txt` with the version of each of its packages.
     pub harbor: PathBuf,
@@ -42,28 +42,26 @@ pub struct BesideLauncher {
     pub cache: PathBuf,
     /// The folder of the candidate's package; without one there is Harbor alone.
     pub package: Option<PathBuf>,
-    /// Where the candidate's environment is made. It is made once: give each content a place of its own.
-    pub place: PathBuf,
+    /// Where the candidate's environment is made. It is made once: give each content a path of its own.
+    pub path: PathBuf,
 }
 
 impl BesideLauncher {
-    /// The words that run Python in that environment.
-    pub fn words(&self, arguments: &[&str]) -> Vec<OsString> {
-        let mut words = self.before.clone();
+    /// The command line that runs Python in that environment.
+    pub fn command_line(&self, arguments: &[&str]) -> Vec<OsString> {
+        let mut line = self.before.clone();
         match &self.package {
             Some(package) => {
-                words.extend(["/bin/sh", "-c", SCRIPT, "taskwright"].map(Into::into));
-                words.extend(
-                    [&self.harbor, &self.cache, package, &self.place].map(|path| path.clone().into()),
-                );
+                line.extend(["/bin/sh", "-c", SCRIPT, "taskwright"].map(Into::into));
+                line.extend([&self.harbor, &self.cache, package, &self.path].map(|path| path.clone().into()));
             }
             None => {
-                words.push(self.harbor.join("bin/python").into());
-                words.push("-P".into());
+                line.push(self.harbor.join("bin/python").into());
+                line.push("-P".into());
             }
         }
-        words.extend(arguments.iter().map(Into::into));
-        words
+        line.extend(arguments.iter().map(Into::into));
+        line
     }
 }
 
@@ -77,17 +75,17 @@ mod tests {
             harbor: "/opt/harbor".into(),
             cache: "/opt/uv-cache".into(),
             package: Some("/candidate".into()),
-            place: "/place".into(),
+            path: "/path".into(),
         }
     }
 
     #[test]
     fn the_candidate_is_installed_first() {
-        let words = launcher().words(&["-m", "harbor.cli.main"]);
-        assert_eq!(words[..4], ["setpriv", "--reuid=1", "/bin/sh", "-c"]);
+        let line = launcher().command_line(&["-m", "harbor.cli.main"]);
+        assert_eq!(line[..4], ["setpriv", "--reuid=1", "/bin/sh", "-c"]);
         assert_eq!(
-            words[5..],
-            ["taskwright", "/opt/harbor", "/opt/uv-cache", "/candidate", "/place", "-m", "harbor.cli.main"]
+            line[5..],
+            ["taskwright", "/opt/harbor", "/opt/uv-cache", "/candidate", "/path", "-m", "harbor.cli.main"]
         );
     }
 
@@ -95,6 +93,6 @@ mod tests {
     fn without_a_candidate_there_is_harbor_alone() {
         let alone = BesideLauncher { package: None, ..launcher() };
         let expected = ["setpriv", "--reuid=1", "/opt/harbor/bin/python", "-P", "-c", "pass"];
-        assert_eq!(alone.words(&["-c", "pass"]), expected);
+        assert_eq!(alone.command_line(&["-c", "pass"]), expected);
     }
 }

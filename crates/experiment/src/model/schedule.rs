@@ -1,4 +1,4 @@
-//! How an experiment is conducted: retries, time, grading, metrics and the Harbor that runs it.
+//! How an experiment is scheduled: retries, time, grading, metrics and the Harbor that runs it.
 
 use std::collections::BTreeMap;
 
