@@ -12,15 +12,11 @@ pub const JSON_LINES: &str = "application/x-ndjson";
 /// The media type of an error (RFC 9457).
 pub const PROBLEM: &str = "application/problem+json";
 
-/// A request to evaluate a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewEvaluation {
-    /// The candidate.
     pub commit: String,
-    /// The split.
     pub split: String,
-    /// Which of its samples.
     #[serde(default)]
     pub samples: Choice,
 }
@@ -29,12 +25,10 @@ pub struct NewEvaluation {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// All of them.
     #[default]
     All,
     /// At least so many; which ones depends on the split alone.
     Count(u64),
-    /// These.
     Ids(Vec<String>),
 }
 
@@ -42,14 +36,12 @@ pub enum Choice {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nomination {
-    /// The candidate.
     pub commit: String,
 }
 
 /// A candidate as the service knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The commit.
     pub commit: String,
     /// The git tree of the commit: what is evaluated.
     pub tree: String,
@@ -59,15 +51,11 @@ pub struct Candidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It waits for others.
     Queued,
-    /// Its samples are being run.
     Running,
-    /// It has a score.
     Done,
     /// It has none, and never will.
     Failed,
-    /// It was stopped on request.
     Cancelled,
 }
 
@@ -77,7 +65,6 @@ impl State {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled)
     }
 
-    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -93,26 +80,18 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
-    /// Evaluations.
     pub runs: u64,
-    /// Samples.
     pub samples: u64,
 }
 
 /// An evaluation: a candidate on samples of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// Its name.
     pub id: String,
-    /// The candidate.
     pub commit: String,
-    /// The candidate's tree.
     pub tree: String,
-    /// The split.
     pub split: String,
-    /// How far it is.
     pub state: State,
-    /// How many samples it covers.
     pub samples: u64,
     /// How many of them are finished; on a split that shows only aggregates, in steps of its floor.
     pub finished: u64,
@@ -132,7 +111,6 @@ pub struct Evaluation {
     /// How many samples failed, by the kind of failure.
     #[serde(default)]
     pub failures: BTreeMap<String, u64>,
-    /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// What is worth knowing about how the request was understood.
@@ -140,30 +118,24 @@ pub struct Evaluation {
     pub note: Option<String>,
     /// When it was asked for, in seconds since 1970.
     pub created: u64,
-    /// How long it ran.
     pub seconds: f64,
 }
 
 /// One sample's result, as the optimizer sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampleView {
-    /// The sample.
     pub id: String,
-    /// Its score.
     pub score: Option<f64>,
     /// What else the scorer measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
-    /// What kind of failure it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the scorer says about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// The end of what the candidate printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// How long it took.
     pub seconds: f64,
     /// Each attempt, where the task shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -181,7 +153,6 @@ pub struct AttemptView {
     /// The end of the candidate's transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// How long it took.
     pub seconds: Option<f64>,
 }
 
@@ -189,67 +160,54 @@ pub struct AttemptView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// How far it is now.
     Progress(Progress),
     /// A sample is finished. Only on splits that show each sample.
     Sample(SampleView),
     /// Nothing happened for a while; the service is still there.
     Waiting(Progress),
-    /// It is over.
     End(Evaluation),
 }
 
 /// How far an evaluation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Its state.
     pub state: State,
     /// Finished samples, as in [`Evaluation::finished`].
     pub finished: u64,
-    /// All samples.
     pub samples: u64,
 }
 
 /// What the task allows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The task's name.
     pub task: String,
     /// What is to be improved.
     pub description: String,
     /// The commit that everything starts from.
     pub baseline: String,
-    /// The metric that counts.
     pub metric: String,
-    /// Which way it is better.
     pub direction: Direction,
     /// What else must hold.
     pub constraints: Vec<Constraint>,
     /// Files that must stay as they are.
     pub read_only: Vec<String>,
-    /// The splits that may be evaluated.
     pub splits: Vec<SplitPlan>,
     /// How the result is chosen, in words.
     pub selection: String,
-    /// The rules, in words.
     pub rules: Vec<String>,
 }
 
 /// What the task allows on one split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitPlan {
-    /// Its name.
     pub name: String,
-    /// What may be learnt of it.
     pub access: Access,
-    /// How many samples it has.
     pub samples: u64,
     /// The fewest samples of one evaluation.
     pub min_samples: u64,
     /// On a split that shows only aggregates, how many samples each of its fixed blocks has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u64>,
-    /// The most evaluations.
     pub runs: Limit,
     /// Evaluations charged so far.
     pub runs_used: u64,
@@ -262,7 +220,6 @@ pub struct SplitPlan {
     pub ids: Vec<String>,
 }
 
-/// How the service stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Whether no more evaluations and submissions are taken.
@@ -273,18 +230,15 @@ pub struct Status {
     pub evaluations: u64,
     /// Those that wait or run.
     pub active: Vec<Evaluation>,
-    /// The budgets.
     pub budgets: BTreeMap<String, Use>,
 }
 
 /// A budget and what is used of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
-    /// The most evaluations.
     pub runs: Limit,
     /// Evaluations charged so far.
     pub runs_used: u64,
-    /// The most samples.
     pub samples: Limit,
     /// Samples charged so far.
     pub samples_used: u64,
@@ -293,7 +247,6 @@ pub struct Use {
 /// Finished and unfinished evaluations, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Page {
-    /// The evaluations.
     pub evaluations: Vec<Evaluation>,
     /// Where the next page begins, if there is one.
     pub next: Option<u64>,

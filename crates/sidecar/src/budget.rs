@@ -11,9 +11,7 @@ use crate::problem::{Kind, Problem};
 /// An evaluation that the journal knows.
 #[derive(Debug, Clone)]
 pub struct KnownEvaluation {
-    /// As it was charged.
     pub charged: Charged,
-    /// How it ended, if it did.
     pub end: Option<End>,
 }
 
@@ -31,7 +29,6 @@ impl KnownEvaluation {
 /// Where a sample's result stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// The evaluation.
     pub number: u64,
     /// Where its line begins in the evaluation's record.
     pub offset: u64,
@@ -58,7 +55,7 @@ pub struct BudgetBook {
 }
 
 impl BudgetBook {
-    /// Takes in what the journal says next, or says why it cannot be true.
+    /// Adds what the journal says next, or says why it cannot be true.
     pub fn apply(&mut self, entry: &Entry) -> Result<(), String> {
         match entry {
             Entry::Opened { .. } => {}
@@ -137,7 +134,6 @@ impl BudgetBook {
         &self.evaluations
     }
 
-    /// One evaluation.
     pub fn evaluation(&self, number: u64) -> Option<&KnownEvaluation> {
         self.evaluations.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
@@ -147,7 +143,7 @@ impl BudgetBook {
         self.same.get(&(tree.to_owned(), split.to_owned(), samples.map(<[u32]>::to_vec))).copied()
     }
 
-    /// The tree of a candidate that was taken in.
+    /// The tree of a candidate that was imported.
     pub fn tree(&self, commit: &str) -> Option<&str> {
         self.candidates.get(commit).map(String::as_str)
     }

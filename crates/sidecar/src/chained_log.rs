@@ -19,11 +19,9 @@ const LONGEST: u64 = 64 << 20;
 /// A file that does not hold what was written to it.
 #[derive(Debug)]
 pub struct Damage {
-    /// The file.
     pub path: PathBuf,
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong.
     pub what: String,
 }
 
@@ -101,7 +99,7 @@ impl ChainedLog {
         line.extend_from_slice(&json);
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
-            // Half a line must not stand before a whole one. The first error is the one that is reported.
+            // Half a line must not stand before a complete one. The first error is the one that is reported.
             let undone =
                 self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
             if undone.is_err() {
@@ -163,7 +161,7 @@ fn parse<T: DeserializeOwned>(path: &Path, file: &File) -> Result<Parsed<T>, Dam
     }
 }
 
-/// Reads the whole lines of a file that somebody else may be appending to.
+/// Reads the complete lines of a file that somebody else may be appending to.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(u64, T)>, Damage> {
     let failed = |error: io::Error| Damage { path: path.to_owned(), line: 0, what: error.to_string() };
     Ok(parse(path, &File::open(path).map_err(failed)?)?.values)
@@ -192,7 +190,7 @@ pub fn next_line(path: &Path, offset: u64, end: u64) -> io::Result<u64> {
     Ok((offset - 1 + skipped).min(end))
 }
 
-/// The values of the whole lines between two offsets.
+/// The values of the complete lines between two offsets.
 pub fn read_between<T: DeserializeOwned>(path: &Path, from: u64, to: u64) -> io::Result<Vec<T>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(from))?;

@@ -38,7 +38,6 @@ pub struct Chosen {
 }
 
 impl Chooser {
-    /// Cuts a split into blocks.
     pub fn new(name: &str, split: &ServeSplit) -> Self {
         let ids: HashMap<String, u32> = split.samples.iter().cloned().zip(0..).collect();
         let digest = |id: &str| {

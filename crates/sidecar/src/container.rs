@@ -26,7 +26,6 @@ pub enum Opened {
 }
 
 impl Opened {
-    /// Does what root asks for.
     pub fn act(&self, paths: &Paths, request: Request, tell: Tell<'_>) -> Result<Value> {
         match (self, request) {
             (Self::Intact(service), Request::Finalize) => finalize::finalize(service, paths, tell),

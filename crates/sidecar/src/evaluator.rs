@@ -22,7 +22,6 @@ use crate::paths::Paths;
 use crate::problem::{Kind, Problem};
 use crate::runner::{Job, Runner};
 
-/// Runs candidates.
 pub struct Evaluator {
     store: Store,
     engine: Engine,
@@ -31,15 +30,11 @@ pub struct Evaluator {
     objective: Objective,
 }
 
-/// What a sample is.
 enum Engine {
-    /// A row of the dataset.
     A(Box<ModeA>),
-    /// An inner Harbor task.
     B(Nested),
 }
 
-/// Opens the evaluator of a container.
 pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
     let text = |error: EvalError| Error::new(error.to_string());
     let taskwright = std::env::current_exe().map_err(failed_to("finding the `taskwright` binary"))?;

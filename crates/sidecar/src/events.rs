@@ -8,64 +8,45 @@ use taskwright_language::model::Objective;
 
 use crate::api::Charge;
 
-/// The version of these formats.
 pub const VERSION: u32 = 1;
 
-/// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     /// The first line: what the journal belongs to.
     Opened {
-        /// The version of the format.
         version: u32,
-        /// The digest of the serve config.
         config: String,
     },
-    /// A candidate was taken in.
+    /// A candidate was imported.
     Candidate {
-        /// The commit.
         commit: String,
-        /// Its tree.
         tree: String,
     },
     /// An evaluation was charged; its work may begin.
     Charged(Charged),
-    /// An evaluation is over.
     Ended {
-        /// The evaluation.
         number: u64,
-        /// How it ended.
         end: End,
     },
-    /// A candidate was submitted.
     Submitted {
-        /// The commit.
         commit: String,
-        /// Its tree.
         tree: String,
     },
     /// No more evaluations and submissions.
     Sealed,
     /// The verdict stands.
     Verdict {
-        /// The digest of the verdict's file.
         digest: String,
     },
 }
 
-/// An evaluation, as it was charged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Charged {
-    /// Its number.
     pub number: u64,
-    /// What it is for.
     pub purpose: Purpose,
-    /// The candidate.
     pub commit: String,
-    /// The candidate's tree.
     pub tree: String,
-    /// The split.
     pub split: String,
     /// The samples' positions in the split, ascending; none if all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +60,6 @@ pub struct Charged {
     pub created: u64,
 }
 
-/// What an evaluation is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -89,10 +69,8 @@ pub enum Purpose {
     Finalize(String),
 }
 
-/// How an evaluation ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// In which way.
     pub outcome: Outcome,
     /// What is given back to the budget.
     pub refund: Charge,
@@ -103,19 +81,15 @@ pub struct End {
     /// Why there is no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long it ran.
     pub seconds: f64,
 }
 
-/// In which way an evaluation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It has a result.
     Done,
-    /// It failed for reasons of ours.
+    /// An infrastructure error kept it from having one.
     Failed,
-    /// It was stopped on request.
     Cancelled,
     /// The service ended while it ran.
     Interrupted,
@@ -124,41 +98,33 @@ pub enum Outcome {
 /// What an evaluation's samples add up to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// The mean of the objective's metric.
     pub score: f64,
     /// Whether the constraints hold.
     pub eligible: bool,
-    /// The means of all metrics.
     pub metrics: BTreeMap<String, f64>,
     /// How many samples the score is made of.
     pub scored: u64,
-    /// Failed samples by kind.
     pub failures: BTreeMap<String, u64>,
 }
 
-/// One line of an evaluation's record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
-    /// A sample is finished.
     Sample(Sample),
     /// All are, and this is what came out.
     End(End),
 }
 
-/// One sample's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Its position in the split.
     pub index: u32,
-    /// Its id.
     pub id: String,
-    /// The value of the objective's metric; none if the sample could not be scored for reasons of ours.
+    /// The value of the objective's metric; none after an infrastructure error.
     pub value: Option<f64>,
     /// The score, where something else is the objective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// What the scorer measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
     /// What kind of failure it was, if one.
@@ -170,7 +136,6 @@ pub struct Sample {
     /// The end of what the candidate printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// How long it took.
     pub seconds: f64,
     /// Mode B: what became of each attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,6 @@ use crate::client::remote::Remote;
 use crate::exit;
 use crate::paths::{PORT, Paths};
 
-/// Says whether the service answers.
 pub fn health(arguments: &RootArguments) -> ExitCode {
     let noted = fs::read_to_string(Paths::under(&arguments.root).address()).ok();
     let port = noted.and_then(|address| address.rsplit(':').next()?.parse().ok()).unwrap_or(PORT);

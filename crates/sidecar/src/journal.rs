@@ -16,7 +16,6 @@ use crate::events::Entry;
 const LINES: &str = "journal.jsonl";
 const NOTE: &str = "journal.end";
 
-/// The journal, open for appending.
 #[derive(Debug)]
 pub struct Journal {
     log: ChainedLog,

@@ -68,7 +68,6 @@ impl Kind {
     }
 }
 
-/// A refusal or a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub kind: Kind,

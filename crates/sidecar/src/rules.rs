@@ -5,7 +5,6 @@ use taskwright_language::model::{Access, Mode, Policy};
 use crate::api::Plan;
 use crate::service::Service;
 
-/// The plan of a task.
 pub fn plan(service: &Service) -> Plan {
     let config = &service.config;
     let splits = service.split_plans();

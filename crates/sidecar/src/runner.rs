@@ -9,7 +9,6 @@ use crate::api::Candidate;
 use crate::events::Sample;
 use crate::problem::Problem;
 
-/// Work to be done on a candidate.
 #[derive(Debug)]
 pub struct Job {
     pub commit: String,
@@ -17,7 +16,6 @@ pub struct Job {
     pub samples: Vec<(u32, String)>,
 }
 
-/// Runs and scores candidates.
 pub trait Runner: Send + Sync {
     /// Imports a candidate that was uploaded as a pack; nothing in it is trusted.
     fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem>;

@@ -39,7 +39,6 @@ fn write(folder: &Path, text: &str) -> std::io::Result<()> {
     fs::write(folder.join("SKILL.md"), text)
 }
 
-/// The skill.
 pub fn text() -> String {
     let mut text = String::from(HEAD);
     let mut table = Arguments::command();

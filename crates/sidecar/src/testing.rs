@@ -16,7 +16,6 @@ use crate::problem::Problem;
 use crate::runner::{Job, Runner};
 use crate::service::{self, Service};
 
-/// The baseline's commit.
 pub const BASELINE: &str = "ba5e11e0ba5e11e0ba5e11e0ba5e11e0ba5e11e0";
 
 /// A task with one split of each kind.
@@ -45,14 +44,14 @@ pub fn config() -> ServeConfig {
 /// How the fake runner treats a candidate.
 #[derive(Debug, Clone, Copy)]
 pub enum Way {
-    /// Every sample has this value.
     Value(f64),
     /// The values of one sample after the other attempt: the first time this, later that.
     Lucky(f64, f64),
-    /// The candidate fails at each sample.
     Crash,
-    /// We fail at each sample.
-    Ours,
+    /// An infrastructure error at each sample.
+    Infrastructure,
+    /// This value of the metric `accuracy`, and this score.
+    Accuracy(f64, f64),
     /// Every sample has this value, but they take their time.
     Slow(f64),
     /// So many samples have this value; then nothing more comes until the evaluation is stopped.
@@ -62,11 +61,8 @@ pub enum Way {
 /// A runner that runs nothing. The tree of a commit is the commit.
 #[derive(Clone, Default)]
 pub struct Fake {
-    /// How it treats whom.
     pub ways: Arc<Mutex<BTreeMap<String, Way>>>,
-    /// Whether it claims to be deterministic.
     pub noisy: bool,
-    /// How many samples it ran.
     pub ran: Arc<AtomicU64>,
     /// What each sample tells of its attempts.
     pub attempts: Option<Box<Attempts>>,
@@ -75,7 +71,6 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Treats a candidate in a way.
     pub fn set(&self, commit: &str, way: Way) {
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).insert(commit.to_owned(), way);
     }
@@ -109,17 +104,24 @@ impl Runner for Fake {
             }
             let before = self.ran.fetch_add(1, Ordering::SeqCst);
             let (value, failure) = match way {
+                Way::Accuracy(accuracy, _) => (Some(accuracy), None),
                 Way::Value(value) | Way::Slow(value) | Way::Stuck(value, _) => (Some(value), None),
                 Way::Lucky(first, later) => (Some(if before < 12 { first } else { later }), None),
                 Way::Crash => (Some(0.0), Some(FailureKind::Crash)),
-                Way::Ours => (None, Some(FailureKind::Infrastructure)),
+                Way::Infrastructure => (None, Some(FailureKind::Infrastructure)),
+            };
+            let (score, metrics) = match way {
+                Way::Accuracy(accuracy, score) => {
+                    (Some(score), BTreeMap::from([("accuracy".to_owned(), accuracy)]))
+                }
+                _ => (None, BTreeMap::new()),
             };
             finished(Sample {
                 index: *index,
                 id: id.clone(),
                 value,
-                score: None,
-                metrics: BTreeMap::new(),
+                score,
+                metrics,
                 failure,
                 feedback: Some(format!("secret of {id}")),
                 log: None,
@@ -145,7 +147,6 @@ pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A commit's name for a number.
 pub fn commit(number: u32) -> String {
     format!("{number:040x}")
 }

@@ -20,26 +20,20 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::{self, Instant};
 
-/// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long the answer may take once everything is sent.
 const ANSWER: Duration = Duration::from_mins(5);
 /// How much of a stream is sent at once.
 const CHUNK: usize = 64 << 10;
 
-/// What a request carries.
 pub enum Content<'a> {
-    /// Nothing.
     Nothing,
-    /// These bytes.
     Whole(Vec<u8>),
-    /// Bytes as they come.
     Stream(&'a mut dyn Read),
 }
 
 /// An answer; reading it reads its body.
 pub struct Answer {
-    /// The answer's status.
     pub status: StatusCode,
     /// Drives the connection while somebody waits for more of the body.
     runtime: Runtime,

@@ -13,7 +13,6 @@ use crate::api::{Evaluation, SampleView};
 use crate::cli::DiffArguments;
 use crate::exit;
 
-/// What changed.
 #[derive(Serialize)]
 struct Difference {
     a: Evaluation,
@@ -31,7 +30,6 @@ struct Changed {
     b: Option<f64>,
 }
 
-/// Compares two evaluations.
 pub fn diff(arguments: &DiffArguments) -> ExitCode {
     end((|| {
         let service = Remote::of_environment();

@@ -15,7 +15,6 @@ use crate::problem::Kind;
 /// How long a service that went away may take to come back.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Evaluates a commit.
 pub fn eval(arguments: &EvalArguments) -> ExitCode {
     end(try_eval(arguments))
 }
@@ -139,7 +138,6 @@ fn report(id: &str, now: Progress, shown: &mut Option<Progress>) {
     }
 }
 
-/// Waits for evaluations.
 pub fn wait(arguments: &WaitArguments) -> ExitCode {
     end(try_wait(arguments))
 }
@@ -172,7 +170,6 @@ fn try_wait(arguments: &WaitArguments) -> Result<u8, Failure> {
     Ok(worst)
 }
 
-/// Stops an evaluation.
 pub fn cancel(arguments: &OneArguments) -> ExitCode {
     end((|| {
         let service = Remote::of_environment();

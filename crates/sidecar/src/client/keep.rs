@@ -55,3 +55,48 @@ fn samples(service: &Remote, evaluation: &Evaluation, out: &mut dyn Write) -> io
         Err(failure) => Err(io::Error::other(failure.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A service that answers each connection with the next of these, and closes it.
+    fn answering(answers: Vec<&'static str>) -> Remote {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 4096]);
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        Remote::at(&url, Some(Duration::from_mins(1)))
+    }
+
+    #[test]
+    fn samples_that_break_off_are_not_kept_and_a_later_attempt_keeps_them() {
+        let evaluation: Evaluation = serde_json::from_value(serde_json::json!({
+            "id": "e1", "commit": "c", "tree": "t", "split": "train", "state": "done", "samples": 1, "finished": 1,
+            "recorded": 0, "charged": { "runs": 1, "samples": 1 }, "score": 1.0, "eligible": true, "scored": 1,
+            "created": 0, "seconds": 0.1
+        }))
+        .unwrap();
+        let sample = "{\"id\":\"a\",\"score\":1.0,\"seconds\":0.1}\n";
+        let broken =
+            "HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{\"id\":\"a\",\"score\":1.0,\"seconds\":0.1}\n";
+        let complete = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{sample}", sample.len());
+        let service = answering(vec![broken, complete.leak()]);
+        let folder = tempfile::tempdir().unwrap();
+        assert!(add(&service, &evaluation, folder.path()).is_err());
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+        add(&service, &evaluation, folder.path()).unwrap();
+        add(&service, &evaluation, folder.path()).unwrap();
+        let lines = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap().lines().count();
+        assert_eq!((lines("e1.jsonl"), lines("evaluations.jsonl")), (2, 1));
+    }
+}

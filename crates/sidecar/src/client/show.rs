@@ -86,7 +86,6 @@ pub fn status(output: Output) -> ExitCode {
     })())
 }
 
-/// All evaluations.
 pub fn all(service: &Remote) -> Result<Vec<Evaluation>, Failure> {
     let mut evaluations = Vec::new();
     let mut from = 0;
@@ -100,7 +99,6 @@ pub fn all(service: &Remote) -> Result<Vec<Evaluation>, Failure> {
     }
 }
 
-/// Lists all evaluations.
 pub fn list(output: Output) -> ExitCode {
     end((|| {
         let evaluations = all(&Remote::of_environment())?;
@@ -124,7 +122,6 @@ pub fn list(output: Output) -> ExitCode {
     })())
 }
 
-/// Shows one evaluation.
 pub fn one(arguments: &OneArguments) -> ExitCode {
     end((|| {
         let path = evaluation_path(&arguments.evaluation)?;
@@ -138,7 +135,6 @@ pub fn one(arguments: &OneArguments) -> ExitCode {
     })())
 }
 
-/// Shows an evaluation's samples.
 pub fn samples(arguments: &OneArguments) -> ExitCode {
     end((|| {
         let path = evaluation_path(&arguments.evaluation)?;
@@ -164,7 +160,6 @@ fn print_sample(sample: &SampleView) {
     }
 }
 
-/// Prints an evaluation.
 pub fn print(evaluation: &Evaluation) {
     let on = format!("{} on {}", short(&evaluation.commit), evaluation.split);
     let head = match (evaluation.score, &evaluation.error) {

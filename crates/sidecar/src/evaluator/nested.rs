@@ -16,7 +16,7 @@ use taskwright_language::serve::ServeConfig;
 
 use crate::paths::Paths;
 
-/// What Harbor's environment has of ours besides the secrets: how to reach programs, the network and its certificates.
+/// What Harbor's environment gets besides the secrets: how to reach programs, the network and its certificates.
 const PASSED_ON: &[&str] = &[
     "PATH",
     "LANG",
@@ -36,7 +36,6 @@ const PASSED_ON: &[&str] = &[
     "DOCKER_HOST",
 ];
 
-/// Runs candidates of Mode B.
 pub struct Nested {
     serve: Arc<ServeConfig>,
     inner_tasks: PathBuf,
@@ -48,7 +47,7 @@ pub struct Nested {
 }
 
 impl Nested {
-    /// Finds out what the container offers, and clears away what an earlier process of ours left.
+    /// Finds out what the container offers, and clears away what an earlier process left.
     pub fn open(serve: Arc<ServeConfig>, paths: &Paths, sandbox: Sandbox) -> Result<Self> {
         let run =
             &serve.harbor.as_ref().ok_or_else(|| Error::new("the serve config says nothing of Harbor"))?.run;

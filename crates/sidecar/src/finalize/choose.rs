@@ -18,14 +18,12 @@ pub struct Chosen {
     pub candidate: Candidate,
     pub by: By,
     pub reasons: Vec<String>,
-    /// The candidates that were ranked.
     pub ranking: Vec<Ranked>,
 }
 
 /// Why nothing could be chosen: an infrastructure error.
 pub struct Undecided {
     pub reasons: Vec<String>,
-    /// The candidates that were ranked.
     pub ranking: Vec<Ranked>,
 }
 
@@ -183,7 +181,7 @@ fn rank(service: &Service, split: &str, all: &[u32], contender: &Contender) -> R
     }
 }
 
-/// Scores the best again, on the whole split: only what we measured after the search decides, so that the luck of one
+/// Scores the best again, on all of the split: only what was measured after the search decides, so that the luck of one
 /// measurement among many does not.
 fn rescore(service: &Service, split: &str, all: &[u32], ranked: &mut [(Ranked, Contender)], tell: Tell<'_>) {
     let most = usize::try_from(service.config.selection.rescore_top_k).unwrap_or(usize::MAX);

@@ -84,11 +84,8 @@ impl Pool {
 
 /// One evaluation of the service's own, named so that it is made only once.
 pub struct Step<'a> {
-    /// What it is for.
     pub name: String,
-    /// The candidate.
     pub candidate: &'a Candidate,
-    /// The split.
     pub split: &'a str,
     /// The samples; none if all.
     pub samples: Option<Vec<u32>>,

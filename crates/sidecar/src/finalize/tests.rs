@@ -161,9 +161,9 @@ fn a_constraint_that_does_not_hold_rules_a_candidate_out() {
 }
 
 #[test]
-fn a_target_that_fails_for_our_reasons_is_no_reward_and_can_be_tried_again() {
+fn a_target_with_an_infrastructure_error_is_no_reward_and_can_be_scored_again() {
     let trial = Trial::new(testing::config(), Fake::default());
-    trial.fake.set(&commit(1), Way::Ours);
+    trial.fake.set(&commit(1), Way::Infrastructure);
     trial.service.submit(&commit(1)).unwrap();
     let verdict = trial.finalize();
     assert_eq!(verdict["outcome"], "unscored");

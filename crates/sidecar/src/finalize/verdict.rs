@@ -10,7 +10,6 @@ use taskwright_language::serve::ServeConfig;
 
 use crate::api::Use;
 
-/// The version of the verdict's format.
 const VERSION: u32 = 1;
 
 /// Whether there is a reward.
@@ -27,7 +26,6 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// The optimizer submitted it.
     Submit,
     /// It did best.
     AutoBest,
@@ -57,7 +55,6 @@ pub struct Verdict {
     /// Why it came out as it did, in the order in which it was decided.
     pub reasons: Vec<String>,
     pub winner: Option<WinnerReport>,
-    /// What each target says.
     pub targets: Vec<TargetReport>,
     /// The candidates that were ranked, best first.
     pub ranking: Vec<Ranked>,
@@ -76,7 +73,6 @@ pub struct WinnerReport {
     pub is_baseline: bool,
 }
 
-/// A candidate that was ranked.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ranked {
     /// Its first commit with these files.
@@ -86,7 +82,7 @@ pub struct Ranked {
     pub score: Option<f64>,
     /// The share of the split that these cover.
     pub coverage: f64,
-    /// Our own evaluations of it, pooled.
+    /// The service's own evaluations of it, pooled.
     pub rescored: Option<f64>,
     /// Why it was left out, if it was.
     pub left_out: Option<LeftOut>,
@@ -137,7 +133,6 @@ impl Serialize for LeftOut {
     }
 }
 
-/// What a target says.
 #[derive(Debug, Clone, Serialize)]
 pub struct TargetReport {
     pub split: String,
@@ -152,15 +147,12 @@ pub struct TargetReport {
     /// How often each sample was scored.
     pub attempts: u64,
     pub samples: u64,
-    /// How many have a score.
     pub scored: u64,
-    /// How many failed, by kind.
     pub failures: BTreeMap<String, u64>,
     pub metrics: BTreeMap<String, f64>,
     pub eligible: Option<bool>,
     /// The baseline's own score, where it is known.
     pub baseline: Option<f64>,
-    /// The evaluations that it rests on.
     pub evaluations: Vec<u64>,
 }
 

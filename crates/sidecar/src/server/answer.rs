@@ -53,7 +53,6 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Answer {
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Reads a body as JSON.
 pub async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
     let bytes = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MOST_JSON)).await {
         Ok(Ok(bytes)) => bytes,

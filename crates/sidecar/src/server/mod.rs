@@ -54,7 +54,6 @@ pub async fn listen(listener: TcpListener, routes: Router) {
     }
 }
 
-/// Listens on an address.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;

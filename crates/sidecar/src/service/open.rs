@@ -29,7 +29,6 @@ use crate::events::{End, Entry, Line, Outcome, Purpose, VERSION};
 use crate::journal::{self, Journal};
 use crate::runner::Runner;
 
-/// Why the service cannot start.
 #[derive(Debug)]
 pub enum OpenError {
     /// The state does not hold what was written to it: starting again would not help.

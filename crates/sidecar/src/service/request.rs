@@ -45,7 +45,6 @@ impl Service {
         }
     }
 
-    /// Imports an uploaded candidate.
     pub fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem> {
         match self.candidate(commit) {
             Err(problem) if problem.kind == Kind::NotFound => {}

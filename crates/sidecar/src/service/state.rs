@@ -24,7 +24,6 @@ use crate::runner::Runner;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub state: State,
-    /// Finished samples.
     pub finished: u64,
     /// How much of its record is written.
     pub bytes: u64,
@@ -41,7 +40,6 @@ pub(super) struct Live {
 pub struct Service {
     pub config: ServeConfig,
     pub config_digest: String,
-    /// The folder of the state.
     pub state: PathBuf,
     pub runner: Box<dyn Runner>,
     pub(super) choosers: BTreeMap<String, Chooser>,
@@ -53,9 +51,7 @@ pub struct Service {
     pub(super) queued: Condvar,
     /// Locked while a candidate runs, so that none disturbs another's measurement.
     pub(super) running: Mutex<()>,
-    /// Locked while a candidate is imported.
     pub(super) importing: Mutex<()>,
-    /// Bytes of all records.
     pub(super) recorded: AtomicU64,
     /// One service at a time uses the state.
     pub(super) _lock: LockFile,

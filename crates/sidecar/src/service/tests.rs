@@ -84,10 +84,10 @@ fn a_budget_cannot_be_overdrawn_even_by_many_at_once() {
 }
 
 #[test]
-fn what_failed_for_our_reasons_is_given_back() {
+fn an_infrastructure_error_is_given_back() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();
-    fake.set(&commit(1), Way::Ours);
+    fake.set(&commit(1), Way::Infrastructure);
     let service = testing::service(folder.path(), testing::config(), &fake);
     let failed = evaluate(&service, 1, "validation", &Choice::All);
     assert_eq!((failed.state, failed.score), (State::Failed, None));
@@ -106,6 +106,25 @@ fn a_failing_candidate_pays() {
     let evaluation = evaluate(&service, 1, "validation", &Choice::All);
     assert_eq!((evaluation.score, evaluation.failures["crash"]), (Some(0.0), 12));
     assert_eq!(used(&service), Charge { runs: 1, samples: 12 });
+}
+
+#[test]
+fn a_constraint_on_the_score_beside_another_objective_holds_in_a_trial() {
+    let mut config = testing::config();
+    config.objective.metric = "accuracy".to_owned();
+    let constraint = r#"{"metric":"score","operator":">=","value":0.1}"#;
+    config.objective.constraints = vec![serde_json::from_str(constraint).unwrap()];
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    fake.set(&commit(1), Way::Accuracy(0.9, 0.5));
+    fake.set(&commit(2), Way::Accuracy(0.9, 0.0));
+    let service = testing::service(folder.path(), config, &fake);
+    let holds = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((holds.score, holds.eligible), (Some(0.9), Some(true)));
+    // From the record it is the same.
+    evaluate(&service, 1, "validation", &Choice::Count(4));
+    assert_eq!(service.evaluation(2).unwrap().eligible, Some(true));
+    assert_eq!(evaluate(&service, 2, "validation", &Choice::All).eligible, Some(false));
 }
 
 #[test]

@@ -38,7 +38,6 @@ fn shown_error(end: &crate::events::End) -> Option<String> {
 }
 
 impl Service {
-    /// One of the optimizer's evaluations.
     pub fn evaluation(&self, number: u64) -> Result<Evaluation, Problem> {
         // Looked at first: what is not live any more is over in the book.
         let progress = lock(&self.live).get(&number).map(|live| *live.progress.borrow());
@@ -132,40 +131,40 @@ impl Service {
         Ok(ended.collect())
     }
 
-    /// Whether a split shows each sample.
     pub fn shows_samples(&self, split: &str) -> bool {
         self.config.splits.get(split).is_some_and(|split| split.access == Access::Viewable)
     }
 
     fn show_sample(&self, sample: Sample) -> SampleView {
-        // What went wrong on our side may name what the optimizer must not know.
-        let ours = sample.value.is_none();
+        // What an infrastructure error says may name what the optimizer must not know.
+        let infrastructure = sample.value.is_none();
         SampleView {
             id: sample.id,
             score: sample.value,
             metrics: sample.metrics,
             error: sample.failure.map(|kind| kind.as_str().to_owned()),
-            feedback: sample.feedback.filter(|_| !ours),
-            log: sample.log.filter(|_| !ours && self.config.feedback.transcripts),
+            feedback: sample.feedback.filter(|_| !infrastructure),
+            log: sample.log.filter(|_| !infrastructure && self.config.feedback.transcripts),
             seconds: sample.seconds,
             attempts: sample.attempts.map(|attempts| self.show_attempts(*attempts)).unwrap_or_default(),
         }
     }
 
-    /// Each attempt that ended, if the task shows them; what only we are to know of it stays out.
+    /// Each attempt that ended, if the task shows them; what the optimizer must not know of it stays out.
     fn show_attempts(&self, attempts: Attempts) -> Vec<AttemptView> {
         if !self.config.feedback.attempts {
             return Vec::new();
         }
         let show = |attempt: Attempt| {
-            let ours = matches!(attempt.class, Some(ErrorClass::Infrastructure | ErrorClass::Verifier));
-            let shown = self.config.feedback.transcripts && !ours && !attempt.transcript.is_empty();
+            let infrastructure =
+                matches!(attempt.class, Some(ErrorClass::Infrastructure | ErrorClass::Verifier));
+            let shown = self.config.feedback.transcripts && !infrastructure && !attempt.transcript.is_empty();
             AttemptView {
                 score: attempt.reward,
                 error: attempt
                     .exception
-                    .filter(|_| !ours)
-                    .or_else(|| ours.then(|| "infrastructure".to_owned())),
+                    .filter(|_| !infrastructure)
+                    .or_else(|| infrastructure.then(|| "infrastructure".to_owned())),
                 log: shown.then_some(attempt.transcript),
                 seconds: attempt.seconds,
             }
@@ -173,7 +172,6 @@ impl Service {
         attempts.list.into_iter().map(show).collect()
     }
 
-    /// How the service stands.
     pub fn status(&self) -> Status {
         let live: Vec<(u64, Progress)> =
             lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();

@@ -13,7 +13,6 @@ use crate::summary;
 use taskwright_base::Error;
 use taskwright_eval::{Cancel, Measured};
 
-/// What became of an evaluation's samples.
 #[derive(Default)]
 struct Results {
     measured: HashMap<u32, Measured>,
@@ -21,7 +20,7 @@ struct Results {
     recorded: u64,
     /// Samples that were run and count as work done.
     done: u64,
-    /// The first thing that went wrong on our side.
+    /// The first infrastructure error.
     error: Option<String>,
 }
 
@@ -178,7 +177,7 @@ impl Service {
 
     /// How the evaluation ended and what is given back.
     ///
-    /// What failed for reasons of ours costs nothing. What was cancelled costs the samples that were run before it
+    /// An infrastructure error costs nothing. What was cancelled costs the samples that were run before it
     /// stopped, or cancelling at the last sample would be a way around the budget.
     fn end(
         &self,
@@ -234,7 +233,7 @@ impl Service {
         end
     }
 
-    /// What a failure of ours gives back: everything, except for samples whose results will be of use again.
+    /// What an infrastructure error gives back: everything, except for samples whose results will be of use again.
     fn after_failure(&self, charge: Charge, results: &Results) -> Charge {
         if !self.runner.is_deterministic() {
             return charge;
