@@ -23,14 +23,16 @@ pub enum Kind {
     Full,
     /// The work is over.
     Sealed,
-    /// Too much is going on at the moment.
+    /// Too many evaluations are waiting.
     Busy,
+    /// There is no memory left for the request at the moment.
+    Overloaded,
     /// The service cannot work.
     Broken,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Usage,
         Self::NotFound,
         Self::TooLarge,
@@ -40,6 +42,7 @@ impl Kind {
         Self::Full,
         Self::Sealed,
         Self::Busy,
+        Self::Overloaded,
         Self::Broken,
     ];
 
@@ -55,6 +58,7 @@ impl Kind {
             Self::Full => (507, exit::REFUSED, "full", "there is no room for more"),
             Self::Sealed => (409, exit::REFUSED, "sealed", "the work is over"),
             Self::Busy => (429, exit::REFUSED, "busy", "too much is going on"),
+            Self::Overloaded => (503, exit::REFUSED, "overloaded", "too many requests at once"),
             Self::Broken => (503, exit::UNREACHABLE, "broken", "the service cannot work"),
         }
     }

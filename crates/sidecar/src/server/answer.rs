@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use http_body::Frame;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::memory::{Memory, Share};
 use crate::api::PROBLEM;
 use crate::problem::{Kind, Problem};
 
 /// The largest JSON body.
 const MOST_JSON: usize = 4 << 20;
+/// How much more memory the value of a JSON body may take than its text: a list of samples with the shortest ids.
+const EXPANSION: usize = 14;
 /// How long a JSON body may take to arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -42,7 +46,11 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = serde_json::to_vec(&self.to_wire()).unwrap_or_default();
         let status = StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        (status, [(header::CONTENT_TYPE, PROBLEM)], body).into_response()
+        let mut response = (status, [(header::CONTENT_TYPE, PROBLEM)], body).into_response();
+        if self.kind == Kind::Overloaded {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
     }
 }
 
@@ -53,25 +61,43 @@ pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Answer {
     Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-pub async fn read<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
-    let bytes = match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MOST_JSON)).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) => {
-            return Err(Problem::new(
-                Kind::TooLarge,
-                format!("the body cannot be read: {error}"),
-                format!("a request's body has at most {MOST_JSON} bytes"),
-            ));
-        }
-        Err(_) => return Err(too_slow()),
-    };
-    serde_json::from_slice(&bytes).map_err(|error| {
+/// Reads a body as JSON, with the share of the memory that its value takes.
+pub async fn read<T: DeserializeOwned>(body: Body, memory: &Memory) -> Result<(T, Option<Share>), Problem> {
+    let received = tokio::time::timeout(BODY_TIMEOUT, receive(body, memory)).await;
+    let (bytes, share) = received.map_err(|_| too_slow())??;
+    let value = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(
             Kind::Usage,
             format!("the body is not what is expected here: {error}"),
             "send JSON with the documented fields and no others",
         )
-    })
+    })?;
+    Ok((value, share))
+}
+
+async fn receive(mut body: Body, memory: &Memory) -> Result<(Vec<u8>, Option<Share>), Problem> {
+    let (mut bytes, mut share) = (Vec::new(), None);
+    let unreadable = |why: &dyn std::fmt::Display| {
+        Problem::new(
+            Kind::TooLarge,
+            format!("the body cannot be read: {why}"),
+            format!("a request's body has at most {MOST_JSON} bytes"),
+        )
+    };
+    while let Some(frame) = next(&mut body).await {
+        let Ok(data) = frame.map_err(|error| unreadable(&error))?.into_data() else { continue };
+        if bytes.len() + data.len() > MOST_JSON {
+            return Err(unreadable(&"it is too long"));
+        }
+        memory.add(&mut share, data.len() * EXPANSION).await?;
+        bytes.extend_from_slice(&data);
+    }
+    Ok((bytes, share))
+}
+
+/// The next piece of a body.
+pub async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
+    std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await
 }
 
 /// The problem of a body that does not arrive.

@@ -1,6 +1,6 @@
 //! Streams of JSON lines: what happens to an evaluation, and its samples.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,140 +15,190 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::answer::{Answer, Name, blocking};
+use super::memory::Memory;
 use crate::api::{Event, JSON_LINES, Progress, SampleView};
+use crate::chained_log::next_line;
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, parse_id};
 
 /// How often something is sent when nothing happens, so that both sides know that the other is there.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 /// How much of a record is read at once.
-const PIECE: u64 = 1 << 20;
+const PIECE: u64 = 256 << 10;
+/// How much memory a piece of a record takes while it is read, parsed and written again, for each of its bytes.
+const EXPANSION: usize = 4;
 
-/// A body whose pieces come through a channel.
-struct Channel(mpsc::Receiver<Bytes>);
+type Piece = io::Result<Bytes>;
+
+/// A body whose pieces come through a channel. An error breaks it off, so that nobody takes a part for everything.
+struct Channel(mpsc::Receiver<Piece>);
 
 impl HttpBody for Channel {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|piece| Ok(Frame::data(piece))))
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
 
-fn stream() -> (mpsc::Sender<Bytes>, Response) {
-    let (sender, receiver) = mpsc::channel(8);
-    let body = Body::new(Channel(receiver));
-    (sender, ([(header::CONTENT_TYPE, JSON_LINES)], body).into_response())
+/// Somebody who listens to an evaluation.
+struct Listener {
+    service: Arc<Service>,
+    memory: Memory,
+    number: u64,
+    to: mpsc::Sender<Piece>,
 }
 
-/// Sends values, one a line. None if nobody listens any more.
-async fn send<T: Serialize>(to: &mpsc::Sender<Bytes>, values: &[T]) -> Option<()> {
+/// Why nothing more is sent: nobody listens any more, or there was a problem.
+struct Stopped;
+
+fn stream(service: Arc<Service>, memory: Memory, number: u64) -> (Listener, Response) {
+    let (to, receiver) = mpsc::channel(1);
+    let body = Body::new(Channel(receiver));
+    let listener = Listener { service, memory, number, to };
+    (listener, ([(header::CONTENT_TYPE, JSON_LINES)], body).into_response())
+}
+
+/// Values, one a line.
+fn lines<T: Serialize>(values: impl IntoIterator<Item = T>) -> serde_json::Result<Vec<u8>> {
     let mut text = Vec::new();
     for value in values {
-        serde_json::to_writer(&mut text, value).ok()?;
+        serde_json::to_writer(&mut text, &value)?;
         text.push(b'\n');
     }
-    if text.is_empty() { Some(()) } else { to.send(text.into()).await.ok() }
+    Ok(text)
+}
+
+fn broken(error: &dyn std::fmt::Display) -> Problem {
+    Problem::new(Kind::Broken, format!("the record cannot be read: {error}"), "try again later")
+}
+
+impl Listener {
+    async fn send(&self, event: Event) -> Result<(), Stopped> {
+        let text = lines([event]).map_err(|_| Stopped)?;
+        self.to.send(Ok(text.into())).await.map_err(|_| Stopped)
+    }
+
+    /// How long the record is.
+    fn length(&self) -> u64 {
+        std::fs::metadata(self.service.record_path(self.number)).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Sends the samples between two offsets of the record, piece by piece.
+    async fn send_samples<T: Serialize + 'static>(
+        &self,
+        mut from: u64,
+        end: u64,
+        form: fn(SampleView) -> T,
+    ) -> Result<(), Stopped> {
+        while from < end {
+            let sent = self.send_piece(from, end, form).await;
+            from = match sent {
+                Ok(Some(next)) => next,
+                Ok(None) => return Err(Stopped),
+                Err(problem) => {
+                    let _ = self.to.send(Err(io::Error::other(problem.detail))).await;
+                    return Err(Stopped);
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Sends a piece, and returns where the next one begins; none if nobody listens any more.
+    async fn send_piece<T: Serialize + 'static>(
+        &self,
+        from: u64,
+        end: u64,
+        form: fn(SampleView) -> T,
+    ) -> Result<Option<u64>, Problem> {
+        let path = self.service.record_path(self.number);
+        let most = (from + PIECE).min(end);
+        let to = blocking(move || next_line(&path, most, end).map_err(|error| broken(&error))).await?;
+        let size = usize::try_from(to - from).unwrap_or(usize::MAX).saturating_mul(EXPANSION);
+        let share = loop {
+            match self.memory.take(size).await {
+                Some(share) => break share,
+                None if self.to.is_closed() => return Ok(None),
+                None => {}
+            }
+        };
+        let (service, number) = (Arc::clone(&self.service), self.number);
+        let text = blocking(move || {
+            let views = service.samples(number, from, to)?;
+            lines(views.into_iter().map(form)).map_err(|error| broken(&error))
+        });
+        let text = text.await?;
+        if text.is_empty() {
+            return Ok(Some(to));
+        }
+        Ok(self.to.send(Ok(share.keep(text))).await.is_ok().then_some(to))
+    }
+
+    async fn follow(self, split: String, samples: u64) -> Result<(), Stopped> {
+        let each = self.service.shows_samples(&split);
+        let mut sent = 0;
+        let mut last = None;
+        let mut waited = false;
+        let mut changes = self.service.follow(self.number);
+        while let Some(changes) = &mut changes {
+            let now = *changes.borrow_and_update();
+            if each {
+                self.send_samples(sent, now.bytes, Event::Sample).await?;
+                sent = sent.max(now.bytes);
+            }
+            let finished = self.service.shown_progress(&split, now.finished);
+            let shown = Progress { state: now.state, finished, samples };
+            if last != Some(shown) {
+                self.send(Event::Progress(shown)).await?;
+                last = Some(shown);
+            } else if waited {
+                self.send(Event::Waiting(shown)).await?;
+            }
+            match tokio::time::timeout(HEARTBEAT, changes.changed()).await {
+                Ok(Ok(())) => waited = false,
+                Ok(Err(_)) => break,
+                Err(_) => waited = true,
+            }
+        }
+        if each {
+            self.send_samples(sent, self.length(), Event::Sample).await?;
+        }
+        let evaluation = self.service.evaluation(self.number).map_err(|_| Stopped)?;
+        self.send(Event::End(evaluation)).await
+    }
 }
 
 /// Everything that happens to an evaluation from now on, and where the split allows it, every sample.
-pub async fn follow(State(service): State<Arc<Service>>, Name(id): Name) -> Answer {
+pub async fn follow(
+    State(service): State<Arc<Service>>,
+    State(memory): State<Memory>,
+    Name(id): Name,
+) -> Answer {
     let number = parse_id(&id)?;
     let evaluation = service.evaluation(number)?;
-    let (sender, response) = stream();
-    tokio::spawn(async move { tell(service, number, evaluation.split, evaluation.samples, sender).await });
+    let (listener, response) = stream(service, memory, number);
+    tokio::spawn(listener.follow(evaluation.split, evaluation.samples));
     Ok(response)
-}
-
-async fn tell(
-    service: Arc<Service>,
-    number: u64,
-    split: String,
-    samples: u64,
-    to: mpsc::Sender<Bytes>,
-) -> Option<()> {
-    let each = service.shows_samples(&split);
-    let mut sent = 0;
-    let mut last = None;
-    let mut waited = false;
-    let mut changes = service.follow(number);
-    while let Some(changes) = &mut changes {
-        let now = *changes.borrow_and_update();
-        if each {
-            sent = send_samples(&service, number, sent, now.bytes, &to).await?;
-        }
-        let shown =
-            Progress { state: now.state, finished: service.shown_progress(&split, now.finished), samples };
-        if last != Some(shown) {
-            send(&to, &[Event::Progress(shown)]).await?;
-            last = Some(shown);
-        } else if waited {
-            send(&to, &[Event::Waiting(shown)]).await?;
-        }
-        match tokio::time::timeout(HEARTBEAT, changes.changed()).await {
-            Ok(Ok(())) => waited = false,
-            Ok(Err(_)) => break,
-            Err(_) => waited = true,
-        }
-    }
-    if each {
-        send_samples(&service, number, sent, length(&service, number), &to).await?;
-    }
-    let evaluation = service.evaluation(number).ok()?;
-    send(&to, &[Event::End(evaluation)]).await
-}
-
-fn length(service: &Service, number: u64) -> u64 {
-    std::fs::metadata(service.record_path(number)).map_or(0, |metadata| metadata.len())
-}
-
-/// Sends the samples between two offsets of the record as events; returns where the next ones begin.
-async fn send_samples(
-    service: &Arc<Service>,
-    number: u64,
-    from: u64,
-    to: u64,
-    channel: &mpsc::Sender<Bytes>,
-) -> Option<u64> {
-    if from < to {
-        let service = Arc::clone(service);
-        let views = blocking(move || service.samples(number, from, to)).await.ok()?;
-        let events: Vec<Event> = views.into_iter().map(Event::Sample).collect();
-        send(channel, &events).await?;
-    }
-    Some(to.max(from))
 }
 
 /// The samples of an evaluation, as far as they are finished.
-pub async fn samples(State(service): State<Arc<Service>>, Name(id): Name) -> Answer {
+pub async fn samples(
+    State(service): State<Arc<Service>>,
+    State(memory): State<Memory>,
+    Name(id): Name,
+) -> Answer {
     let number = parse_id(&id)?;
     // Refused here, where a refusal can still be said.
     service.samples(number, 0, 0)?;
-    let (sender, response) = stream();
+    let (listener, response) = stream(service, memory, number);
     tokio::spawn(async move {
-        let end = length(&service, number);
-        let mut from = 0;
-        while from < end {
-            let piece = Arc::clone(&service);
-            let (views, next) = blocking(move || a_piece(&piece, number, from, end)).await.ok()?;
-            send(&sender, &views).await?;
-            from = next;
-        }
-        Some(())
+        let end = listener.length();
+        listener.send_samples(0, end, |sample| sample).await
     });
     Ok(response)
-}
-
-/// Whole lines of the record, as many as make a piece.
-fn a_piece(service: &Service, number: u64, from: u64, end: u64) -> Result<(Vec<SampleView>, u64), Problem> {
-    let failed = |error: std::io::Error| {
-        Problem::new(Kind::Broken, format!("the record cannot be read: {error}"), "try again later")
-    };
-    let to = crate::chained_log::next_line(&service.record_path(number), (from + PIECE).min(end), end)
-        .map_err(failed)?;
-    Ok((service.samples(number, from, to)?, to))
 }

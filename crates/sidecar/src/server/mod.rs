@@ -2,6 +2,7 @@
 
 mod answer;
 mod events;
+mod memory;
 mod routes;
 #[cfg(test)]
 mod tests;

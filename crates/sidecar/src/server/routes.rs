@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::{FromRef, RawQuery, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde::Serialize;
 
 use super::answer::{Answer, Name, blocking, json, read};
+use super::memory::Memory;
 use super::{events, upload};
 use crate::api::{NewEvaluation, Nomination, PREFIX};
 use crate::problem::{Kind, Problem};
@@ -17,8 +18,31 @@ use crate::service::{Service, parse_id};
 
 type Shared = State<Arc<Service>>;
 
+/// What the handlers share.
+#[derive(Clone)]
+struct Server {
+    service: Arc<Service>,
+    memory: Memory,
+}
+
+impl FromRef<Server> for Arc<Service> {
+    fn from_ref(server: &Server) -> Self {
+        Arc::clone(&server.service)
+    }
+}
+
+impl FromRef<Server> for Memory {
+    fn from_ref(server: &Server) -> Self {
+        server.memory.clone()
+    }
+}
+
 /// The API. Nothing in it is privileged.
 pub fn routes(service: Arc<Service>) -> Router {
+    routes_within(service, Memory::new())
+}
+
+pub(super) fn routes_within(service: Arc<Service>, memory: Memory) -> Router {
     let api = Router::new()
         .route("/health", get(health))
         .route("/plan", get(plan))
@@ -31,7 +55,7 @@ pub fn routes(service: Arc<Service>) -> Router {
         .route("/evaluations/{id}/samples", get(events::samples))
         .route("/submit", post(submit))
         .method_not_allowed_fallback(no_method)
-        .with_state(service);
+        .with_state(Server { service, memory });
     Router::new().nest(PREFIX, api).fallback(no_path)
 }
 
@@ -89,8 +113,8 @@ async fn list(State(service): Shared, RawQuery(query): RawQuery) -> Answer {
     json(StatusCode::OK, &service.list(from))
 }
 
-async fn create(State(service): Shared, body: Body) -> Answer {
-    let asked: NewEvaluation = read(body).await?;
+async fn create(State(service): Shared, State(memory): State<Memory>, body: Body) -> Answer {
+    let (asked, _share): (NewEvaluation, _) = read(body, &memory).await?;
     let evaluation = blocking(move || service.evaluate(&asked.commit, &asked.split, &asked.samples)).await?;
     json(StatusCode::CREATED, &evaluation)
 }
@@ -104,7 +128,7 @@ async fn cancel(State(service): Shared, Name(id): Name) -> Answer {
     json(StatusCode::OK, &blocking(move || service.cancel(number)).await?)
 }
 
-async fn submit(State(service): Shared, body: Body) -> Answer {
-    let asked: Nomination = read(body).await?;
+async fn submit(State(service): Shared, State(memory): State<Memory>, body: Body) -> Answer {
+    let (asked, _share): (Nomination, _) = read(body, &memory).await?;
     json(StatusCode::OK, &blocking(move || service.submit(&asked.commit)).await?)
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::memory::Memory;
+use super::routes::routes_within;
 use crate::client::failure::Failure;
 use crate::client::remote::Remote;
 use crate::problem::Kind;
@@ -19,6 +21,10 @@ struct Running {
 }
 
 fn start() -> Running {
+    start_within(Memory::new())
+}
+
+fn start_within(memory: Memory) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();
     let service = testing::service(&folder.path().join("state"), testing::config(), &fake);
@@ -28,7 +34,7 @@ fn start() -> Running {
         runtime.block_on(async move {
             let listener = super::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
-            super::listen(listener, super::routes(service)).await;
+            super::listen(listener, routes_within(service, memory)).await;
         });
     });
     let address = receiver.recv().unwrap();
@@ -169,7 +175,44 @@ fn bodies_are_bounded() {
 }
 
 #[test]
-fn an_upload_is_taken_in_once_and_an_oversized_one_not_at_all() {
+fn hundreds_of_half_sent_bodies_share_one_budget_of_memory() {
+    let running = start_within(Memory::of(1 << 20, Duration::from_millis(100)));
+    let head = "POST /v1/submit HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n";
+    let half = format!("{head}{}", " ".repeat(50_000));
+    let open = |_| {
+        let mut stream = TcpStream::connect(running.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let _ = stream.write_all(half.as_bytes());
+        stream
+    };
+    let mut streams: Vec<TcpStream> = (0..300).map(open).collect();
+    let (mut refused, mut said, mut waiting) = (0, 0, 0);
+    for stream in &mut streams {
+        let mut answer = String::new();
+        match stream.read_to_string(&mut answer) {
+            // Nobody reads what was still to come, so the connection may be gone before its answer is read.
+            Ok(_) => refused += 1,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => refused += 1,
+            // One or two find room for all that they sent, and hold it until their time is over.
+            Err(_) => waiting += 1,
+        }
+        let is_503 = answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 5");
+        said += usize::from(is_503 && answer.contains("urn:taskwright:problem:overloaded"));
+        assert!(waiting < 3, "{waiting} wait while {refused} were refused");
+        // Others are answered meanwhile.
+        if refused % 100 == 1 {
+            assert_eq!(running.remote.get::<Value>("/health").unwrap()["status"], "ok");
+        }
+    }
+    assert!(said > 0, "{refused} refused, none told why");
+    drop(streams);
+    testing::wait_until("there is room again", || {
+        running.create(&json!({ "commit": commit(1), "split": "train" })).is_ok()
+    });
+}
+
+#[test]
+fn an_upload_is_imported_once_and_an_oversized_one_not_at_all() {
     let running = start();
     let commit = commit(77);
     let path = format!("/candidates/{commit}");

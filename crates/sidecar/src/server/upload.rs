@@ -10,10 +10,9 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::StatusCode;
-use http_body::Frame;
 use tokio::sync::{Mutex, mpsc};
 
-use super::answer::{Answer, Name, blocking, json, too_slow};
+use super::answer::{Answer, Name, blocking, json, next, too_slow};
 use crate::problem::{Kind, Problem};
 use crate::service::Service;
 
@@ -26,7 +25,7 @@ const DRAIN_PAUSE: Duration = Duration::from_secs(10);
 /// One at a time: what an optimizer can make the sidecar hold on disk is one upload, whatever it opens.
 static ONE: Mutex<()> = Mutex::const_new(());
 
-/// Takes in a candidate. Uploading one that is there already changes nothing.
+/// Imports a candidate. Uploading one that is there already changes nothing.
 pub async fn upload(State(service): State<Arc<Service>>, Name(commit): Name, body: Body) -> Answer {
     match service.candidate(&commit) {
         Err(problem) if problem.kind == Kind::NotFound => {}
@@ -103,10 +102,6 @@ async fn receive(
             return Ok(());
         }
     }
-}
-
-async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
-    std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await
 }
 
 /// Lets the rest of a refused body arrive, for a moment: who is still sending does not read the refusal.
