@@ -35,9 +35,8 @@ pub fn summarize(
     covered: &[u32],
     results: &HashMap<u32, Measured>,
 ) -> Result<Summary> {
-    let has_value = |sample: &u32| {
-        results.get(sample).and_then(|result| result.value).is_some_and(|value| value.is_finite())
-    };
+    let has_value =
+        |sample: &u32| results.get(sample).and_then(|result| result.value).is_some_and(f64::is_finite);
     let missing = covered.iter().filter(|sample| !has_value(sample)).count();
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 samples")]
     let share = missing as f64 / covered.len().max(1) as f64;
