@@ -9,7 +9,7 @@ use super::{Agent, ArtifactEntry, Environment, Problem, Solution, TaskToml, Veri
 ///
 /// Taskwright owns `schema_version`, `source`, the `[task]` table, the agent's user and the verifier's mode, and the
 /// tasks it builds have no `[[steps]]`. The user and the mode are keys of tables that are shared with [`TaskToml`], so
-/// they can be parsed here; [`validate`](Self::validate) refuses them, and the JSON Schema does not offer them.
+/// they can be parsed here; `validate` refuses them, and the JSON Schema does not offer them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskOverrides {
