@@ -24,7 +24,7 @@ pub mod identity {
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a repository of ours gets beside its own configuration: no objects replaced or fetched, no questions.
-const ALONE: &[(&str, &str)] = &[
+pub const ALONE: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),

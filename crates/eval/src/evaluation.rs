@@ -9,13 +9,13 @@ use crate::summary::Summary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// Every sample was tried.
+    /// Every sample was attempted.
     Completed,
     /// Its time was over: what was finished is kept, what the candidate had not finished counts as its timeout.
     TimedOut,
     /// It was cancelled: what was finished is kept, the rest has no score.
     Cancelled,
-    /// More samples than `error_rate_threshold` failed for reasons of ours: give the budget back.
+    /// More samples than `error_rate_threshold` have no value: give the budget back.
     Failed,
 }
 

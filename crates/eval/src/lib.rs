@@ -45,7 +45,7 @@
 pub mod attempts;
 pub mod cancel;
 pub mod candidate;
-pub mod error;
+mod copy;
 pub mod evaluation;
 pub mod failure;
 pub mod mode_a;
@@ -58,7 +58,6 @@ mod tail;
 pub use attempts::{Attempt, Attempts, Phases};
 pub use cancel::Cancel;
 pub use candidate::{Candidate, Checkout, CommitId, ImportError, ImportLimits, Refusal, Store, TreeId};
-pub use error::EvalError;
 pub use evaluation::{End, EvaluationResult};
 pub use failure::{ErrorClass, FailureKind, RunErrorKind};
 pub use mode_a::{ModeA, Options, Plan};

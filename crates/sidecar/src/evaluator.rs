@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taskwright_base::{Error, Result, failed_to};
 use taskwright_eval::{
-    Cancel, CommitId, EvalError, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal,
+    Cancel, CommitId, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal,
     SampleResult, Sandbox, SandboxOptions, Store,
 };
 use taskwright_language::model::{Mode, Objective};
@@ -36,7 +36,6 @@ enum Engine {
 }
 
 pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
-    let text = |error: EvalError| Error::new(error.to_string());
     let taskwright = std::env::current_exe().map_err(failed_to("finding the `taskwright` binary"))?;
     // Away from a container, on a developer's machine, what isolation there is must do.
     let isolation = if paths.image == Path::new("/taskwright") {
@@ -57,13 +56,13 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
                 isolation,
                 path: None,
             })
-            .map_err(text)?;
+            ?;
             let sandbox = mode_a.sandbox().clone();
             (Engine::A(Box::new(mode_a)), sandbox)
         }
         Mode::B => {
             let sandbox =
-                Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None }).map_err(text)?;
+                Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None })?;
             (Engine::B(Nested::open(serve, paths, sandbox.clone())?), sandbox)
         }
     };
@@ -76,7 +75,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
         &paths.image.join("baseline"),
         sandbox,
     )
-    .map_err(text)?;
+    ?;
     Ok(Evaluator {
         store,
         engine,
@@ -115,11 +114,10 @@ impl Runner for Evaluator {
     }
 
     fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()> {
-        let text = |error: EvalError| Error::new(error.to_string());
-        let id: CommitId = job.commit.parse().map_err(text)?;
-        let known = self.store.find(&id).map_err(text)?;
+            let id: CommitId = job.commit.parse()?;
+        let known = self.store.find(&id)?;
         let candidate = known.ok_or_else(|| Error::new(format!("the candidate {id} is not in the store")))?;
-        let checkout = self.store.checkout(&candidate).map_err(text)?;
+        let checkout = self.store.checkout(&candidate)?;
         let indexes: HashMap<&str, u32> =
             job.samples.iter().map(|(index, id)| (id.as_str(), *index)).collect();
         let ids: Vec<String> = job.samples.iter().map(|(_, id)| id.clone()).collect();
@@ -146,9 +144,8 @@ impl Runner for Evaluator {
     }
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<()> {
-        let text = |error: EvalError| Error::new(error.to_string());
-        let ids: Result<Vec<CommitId>, EvalError> = commits.iter().map(|commit| commit.parse()).collect();
-        self.store.bundle(&ids.map_err(text)?, to).map_err(text)
+            let ids: Result<Vec<CommitId>> = commits.iter().map(|commit| commit.parse()).collect();
+        self.store.bundle(&ids?, to)
     }
 }
 

@@ -8,11 +8,12 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use taskwright_base::{Error, Result, failed, failed_to};
+
 use super::git::Git;
 use super::import::batch_header;
 use super::tree::{Entries, Kind, check_link};
 use super::{ImportError, TreeId};
-use crate::error::{EvalError, Result, failed, failed_to};
 use crate::sandbox::{folder, make_folder};
 
 /// How many checkouts are kept although nobody uses them.
@@ -97,7 +98,7 @@ fn write(git: &Git, entries: &Entries, folder: &Path) -> Result<()> {
             if copied == size {
                 Ok(())
             } else {
-                Err(EvalError::new("an object in the store of candidates is cut off"))
+                Err(Error::new("an object in the store of candidates is cut off"))
             }
         })?;
         let mode = if executable { 0o755 } else { 0o644 };
@@ -105,7 +106,7 @@ fn write(git: &Git, entries: &Entries, folder: &Path) -> Result<()> {
     }
     for (path, entry) in entries.iter().filter(|(_, entry)| entry.kind == Kind::Link) {
         let target = objects.text(&entry.object)?;
-        let target = check_link(path, &target).map_err(|refusal| EvalError::new(refusal.to_string()))?;
+        let target = check_link(path, &target).map_err(|refusal| Error::new(refusal.to_string()))?;
         let place = folder.join(path);
         symlink(target, &place).map_err(failed("making", &place))?;
     }
@@ -140,7 +141,7 @@ impl Objects {
             (Some(stdin), Some(stdout)) => {
                 Ok(Self { child, stdin, stdout: BufReader::with_capacity(64 << 10, stdout) })
             }
-            _ => Err(EvalError::new("git has no standard streams")),
+            _ => Err(Error::new("git has no standard streams")),
         }
     }
 
@@ -150,7 +151,7 @@ impl Objects {
         self.stdin.write_all(format!("{object}\n").as_bytes()).map_err(asking)?;
         let (kind, size) = batch_header(&mut self.stdout)?;
         if kind != "blob" {
-            return Err(EvalError::new(format!("object {object} is a {kind} where a file was expected")));
+            return Err(Error::new(format!("object {object} is a {kind} where a file was expected")));
         }
         let taken = take(&mut (&mut self.stdout).take(size), size)?;
         let mut end = [0];

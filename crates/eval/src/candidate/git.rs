@@ -4,24 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::error::{EvalError, Result, failed_to};
-
-/// The variables that keep git to what it is told: no configuration but the repository's, no replaced objects, no
-/// fetching, no questions.
-pub(super) const SETTINGS: &[(&str, &str)] = &[
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_CONFIG_SYSTEM", "/dev/null"),
-    ("GIT_ATTR_NOSYSTEM", "1"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_ALLOW_PROTOCOL", "none"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_ADVICE", "0"),
-    ("LC_ALL", "C"),
-    ("TZ", "UTC"),
-];
+use taskwright_base::{Error, Result, failed_to, git};
 
 /// Our repository, and perhaps objects that are not yet part of it.
 #[derive(Debug, Clone)]
@@ -56,23 +39,16 @@ impl Git {
 
     /// A git command.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = git::alone(&self.dir, &self.path);
         command
             .args(arguments)
-            .env_clear()
-            .env("PATH", &self.path)
-            .env("HOME", "/nonexistent")
-            .env("GIT_DIR", &self.dir)
-            .envs(SETTINGS.iter().copied())
             .envs(self.extra.iter().map(|(name, path)| (name, path)))
-            .current_dir("/")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
-    /// What a command prints; its words if it fails.
+    /// What a command prints; what it complains of if it fails.
     pub fn ask(&self, arguments: &[&str]) -> Result<String> {
         self.ask_with(arguments, "")
     }
@@ -88,27 +64,14 @@ impl Git {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let name = arguments.iter().find(|word| !word.starts_with('-')).unwrap_or(&"");
-        Err(EvalError::new(format!("git {name} failed: {}", complaint(&output.stderr))))
+        let name = arguments.iter().find(|argument| !argument.starts_with('-')).unwrap_or(&"");
+        Err(Error::new(format!("git {name} failed: {}", git::complaint(&output.stderr))))
     }
 }
 
 /// Starts a command whose output is read as it comes.
 pub(super) fn start(command: &mut Command) -> Result<Child> {
-    command.spawn().map_err(failed_to("starting git (is it installed in this image?)"))
-}
-
-/// What git complained of, on one line.
-pub(super) fn complaint(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text
-        .lines()
-        .map(|line| line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim())
-        .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
-        .take(4)
-        .collect();
-    let words: String = lines.join("; ").chars().take(400).collect();
-    if words.is_empty() { "it gave no reason".to_owned() } else { words }
+    command.spawn().map_err(|error| git::missing(command, &error))
 }
 
 /// A command that is read from; it ends with this.
@@ -122,7 +85,7 @@ impl Reading {
         let mut child = start(git.command(arguments).stderr(Stdio::null()))?;
         match child.stdout.take() {
             Some(stdout) => Ok(Self { child, stdout }),
-            None => Err(EvalError::new("git has no output")),
+            None => Err(Error::new("git has no output")),
         }
     }
 

@@ -14,14 +14,12 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
+use taskwright_base::{Error, Result, failed, failed_to, git};
 
-use super::git::{SETTINGS, complaint};
 use super::pack::{self, Contents};
 use super::{ImportError, ImportLimits, Refusal};
-use crate::error::{EvalError, Result, failed};
 use crate::sandbox::order::{Report, RunLimits};
 use crate::sandbox::running::{Start, Stream};
-use crate::sandbox::supervise::describe;
 use crate::sandbox::{Sandbox, make_folder};
 
 /// Unpacks standard input and prints every object in it.
@@ -52,7 +50,7 @@ pub(super) fn unpack(
     let contents = pack::copy(upload, &mut file, limits)?;
     file.set_permissions(PermissionsExt::from_mode(0o440)).map_err(failed("changing", &path))?;
     let environment: BTreeMap<String, String> =
-        SETTINGS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        git::ALONE.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let most = contents.unpacked.saturating_add(contents.objects.saturating_mul(256));
     let mut running = cell.start(&Start {
         command: &["sh".to_owned(), "-c".to_owned(), UNPACK.to_owned()],
@@ -88,7 +86,7 @@ pub(super) fn unpack(
         return Err(error.into());
     }
     if let Some(violation) = report.violation {
-        let reason = format!("unpacking was {}", describe(violation, &order));
+        let reason = format!("unpacking was {}", order.limits.passed(violation));
         return Err(Refusal::Damaged { reason }.into());
     }
     ended_well(&report, &said.take())?;
@@ -97,12 +95,10 @@ pub(super) fn unpack(
 
 fn ended_well(report: &Report, said: &str) -> Result<(), ImportError> {
     match (&report.not_started, report.status) {
-        (Some(reason), _) => Err(EvalError::not_started(reason).into()),
+        (Some(not_started), _) => Err(not_started.to_error().into()),
         (None, Some(0)) => Ok(()),
-        (None, Some(127)) => {
-            Err(EvalError::new("unpacking needs `git` and `sh`, which this image lacks").into())
-        }
-        _ => Err(Refusal::Damaged { reason: complaint(said.as_bytes()) }.into()),
+        (None, Some(127)) => Err(Error::new("unpacking needs `git` and `sh`, which this image lacks").into()),
+        _ => Err(Refusal::Damaged { reason: git::complaint(said.as_bytes()) }.into()),
     }
 }
 
@@ -128,7 +124,7 @@ struct Storing<'a> {
     count: u64,
     line: Vec<u8>,
     object: Option<Object>,
-    failed: Option<EvalError>,
+    failed: Option<Error>,
 }
 
 /// An object on its way.
@@ -248,8 +244,8 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn unexpected(what: &str) -> EvalError {
-    EvalError::new(format!("unpacking an upload printed what was not expected: {what}"))
+fn unexpected(what: &str) -> Error {
+    Error::new(format!("unpacking an upload printed what was not expected: {what}"))
 }
 
 /// Moves objects into another folder of objects. What is there already stays.
@@ -270,17 +266,16 @@ pub(super) fn adopt(from: &Path, to: &Path) -> Result<()> {
 
 /// Reads the header that `git cat-file --batch` prints for an object: its type and size.
 pub(super) fn batch_header(reader: &mut BufReader<impl std::io::Read>) -> Result<(String, u64)> {
-    let line = super::git::word(reader, b'\n', 200)
-        .map_err(crate::error::failed_to("reading an object"))?
-        .unwrap_or_default();
+    let line =
+        super::git::word(reader, b'\n', 200).map_err(failed_to("reading an object"))?.unwrap_or_default();
     let line = String::from_utf8_lossy(&line).into_owned();
     let words: Vec<&str> = line.split(' ').collect();
     match words[..] {
         [_, kind, size] => match size.parse() {
             Ok(size) => Ok((kind.to_owned(), size)),
-            Err(_) => Err(EvalError::new(format!("git says {line:?} of an object"))),
+            Err(_) => Err(Error::new(format!("git says {line:?} of an object"))),
         },
-        _ => Err(EvalError::new(format!("an object is missing in the store of candidates: {line}"))),
+        _ => Err(Error::new(format!("an object is missing in the store of candidates: {line}"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Candidates: commits of the optimizer's repository, taken in as untrusted data.
+//! Candidates: commits of the optimizer's repository, imported as untrusted data.
 //!
 //! The optimizer's side makes a pack (`git pack-objects --revs --stdout` with the commit and `^baseline`) and uploads
 //! it; our side never opens the optimizer's repository, so none of its configuration, hooks, alternates, attributes,
@@ -19,11 +19,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use taskwright_base::{Error, Result};
 use taskwright_language::model::Limits;
 
 pub use self::checkout::Checkout;
 pub use self::store::Store;
-use crate::error::{EvalError, Result};
 
 /// The identifier of a commit: forty lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,19 +49,19 @@ macro_rules! object_id {
             }
         }
         impl FromStr for $name {
-            type Err = EvalError;
+            type Err = Error;
             fn from_str(text: &str) -> Result<Self> {
                 if text.len() == 40 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
                     return Ok(Self(text.to_owned()));
                 }
                 let shown: String = text.chars().take(60).collect();
-                Err(EvalError::new(format!(
+                Err(Error::new(format!(
                     "{shown:?} is not an identifier of 40 hexadecimal digits: use what `git rev-parse` prints"
                 )))
             }
         }
         impl TryFrom<String> for $name {
-            type Error = EvalError;
+            type Error = Error;
             fn try_from(text: String) -> Result<Self> {
                 text.parse()
             }
@@ -75,7 +75,7 @@ macro_rules! object_id {
 }
 object_id!(CommitId TreeId);
 
-/// A commit that was taken in and found fit to be run.
+/// A commit that was imported and found fit to be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
     /// The commit.
@@ -88,7 +88,7 @@ pub struct Candidate {
     pub added_bytes: u64,
 }
 
-/// How much of a candidate is taken in.
+/// How much of a candidate is imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportLimits {
     /// The most bytes of the pack as it is uploaded.
@@ -163,13 +163,13 @@ pub enum Refusal {
     },
 }
 
-/// Why a commit could not be taken in.
+/// Why a commit could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// The candidate is at fault.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// We are.
+    /// The infrastructure is.
     #[error(transparent)]
-    Failed(#[from] EvalError),
+    Failed(#[from] Error),
 }

@@ -6,9 +6,9 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 use flate2::bufread::ZlibDecoder;
+use taskwright_base::failed_to;
 
 use super::{ImportError, ImportLimits, Refusal};
-use crate::error::failed_to;
 
 /// The checksum at the end of a pack.
 const TRAILER: u64 = 20;

@@ -6,26 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use taskwright_base::git::{complaint, identity, sign};
+use taskwright_base::write::{self, Durable};
+use taskwright_base::{Error, Result, failed, failed_to};
 use taskwright_language::serve::ServeBaseline;
 
 use super::checkout::{Checkout, Checkouts, check_links};
 use super::git::{Git, Reading};
 use super::tree::{self, Entries, ReadOnly};
 use super::{Candidate, CommitId, ImportError, ImportLimits, Refusal, TreeId, import};
-use crate::error::{EvalError, Result, failed, failed_to};
 use crate::sandbox::{Sandbox, folder, make_folder};
 
 /// Files are taken as they are, whatever an attributes file among them says; as in the optimizer's container.
 const ATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
-/// The baseline's commit, as the optimizer's container makes it.
-const COMMIT: &[(&str, &str)] = &[
-    ("GIT_AUTHOR_NAME", "Taskwright"),
-    ("GIT_AUTHOR_EMAIL", "taskwright@localhost"),
-    ("GIT_AUTHOR_DATE", "1000000000 +0000"),
-    ("GIT_COMMITTER_NAME", "Taskwright"),
-    ("GIT_COMMITTER_EMAIL", "taskwright@localhost"),
-    ("GIT_COMMITTER_DATE", "1000000000 +0000"),
-];
 const BASELINE: &str = "refs/heads/baseline";
 /// How many bytes of the disk the baseline's objects take.
 const BASELINE_BYTES: &str = "baseline-bytes";
@@ -66,17 +59,15 @@ impl Store {
         let tree: TreeId = baseline.tree.parse()?;
         if std::fs::read_to_string(git.dir().join(BASELINE)).ok().as_deref() != Some(&format!("{commit}\n")) {
             commit_baseline(&git, &dir, files, &commit, &tree)?;
-            write_whole(
-                &dir.join(BASELINE_BYTES),
-                folder::usage(&objects, u64::MAX).bytes.to_string().as_bytes(),
-            )?;
+            let bytes = folder::usage(&objects, u64::MAX).bytes.to_string();
+            write::atomic(dir.join(BASELINE_BYTES), Durable::Yes, bytes.as_bytes())?;
         }
         let of_baseline = std::fs::read_to_string(dir.join(BASELINE_BYTES)).ok();
         let of_baseline = of_baseline.and_then(|text| text.parse().ok()).unwrap_or(0);
         let kept = folder::usage(&objects, u64::MAX).bytes.saturating_sub(of_baseline);
         let unlimited = ImportLimits { entries: u64::MAX, ..ImportLimits::none() };
         let baseline_entries = tree::list(&git, &tree, &unlimited)
-            .map_err(|error| EvalError::new(format!("the baseline cannot be used: {error}")))?;
+            .map_err(|error| Error::new(format!("the baseline cannot be used: {error}")))?;
         let count = baseline_entries.values().filter(|entry| entry.kind != tree::Kind::Folder).count();
         Ok(Self {
             git,
@@ -103,7 +94,7 @@ impl Store {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// A commit that was taken in before; survives a restart.
+    /// A commit that was imported before; survives a restart.
     pub fn find(&self, commit: &CommitId) -> Result<Option<Candidate>> {
         if *commit == self.baseline.commit {
             return Ok(Some(self.baseline.clone()));
@@ -119,13 +110,13 @@ impl Store {
             Err(error) => return Err(failed("reading", &path)(error)),
         };
         let candidate: Candidate = serde_json::from_slice(&bytes).map_err(|error| {
-            EvalError::new(format!("the record `{}` is damaged ({error}): remove it", path.display()))
+            Error::new(format!("the record `{}` is damaged ({error}): remove it", path.display()))
         })?;
         known.insert(commit.clone(), candidate.clone());
         Ok(Some(candidate))
     }
 
-    /// Takes in a commit from an uploaded pack. Whatever is refused leaves nothing behind.
+    /// Imports a commit from an uploaded pack. Whatever is refused leaves nothing behind.
     pub fn import(
         &self,
         commit: &CommitId,
@@ -149,7 +140,7 @@ impl Store {
         Ok(candidate)
     }
 
-    /// Takes in a folder as it is, as a commit of ours on the baseline: for whoever works on this machine and has files
+    /// Imports a folder as it is, as a commit of ours on the baseline: for whoever works on this machine and has files
     /// instead of an upload. The same rules hold for it. A folder with the baseline's files is the baseline.
     pub fn take_folder(&self, files: &Path, limits: &ImportLimits) -> Result<Candidate, ImportError> {
         let tree = write_tree(&self.git, &self.dir, files)?;
@@ -203,10 +194,10 @@ impl Store {
     /// Keeps a commit: as a reference, so that git holds on to its objects, and as a record of what was found.
     fn remember(&self, candidate: &Candidate) -> Result<()> {
         let reference = self.git.dir().join("refs/candidates").join(candidate.commit.as_str());
-        write_whole(&reference, format!("{}\n", candidate.commit).as_bytes())?;
+        write::atomic(&reference, Durable::Yes, format!("{}\n", candidate.commit).as_bytes())?;
         let record = serde_json::to_vec(candidate)
-            .map_err(|error| EvalError::new(format!("a candidate cannot be recorded: {error}")))?;
-        write_whole(&self.record(&candidate.commit), &record)?;
+            .map_err(|error| Error::new(format!("a candidate cannot be recorded: {error}")))?;
+        write::atomic(self.record(&candidate.commit), Durable::Yes, &record)?;
         self.known
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -238,7 +229,7 @@ impl Store {
             None => {
                 let unlimited = ImportLimits { entries: u64::MAX, ..ImportLimits::none() };
                 let entries = tree::list(&self.git, tree, &unlimited)
-                    .map_err(|error| EvalError::new(format!("tree {tree} cannot be written out: {error}")))?;
+                    .map_err(|error| Error::new(format!("tree {tree} cannot be written out: {error}")))?;
                 let entries = Arc::new(entries);
                 self.trees().insert(tree.clone(), Arc::clone(&entries));
                 entries
@@ -247,16 +238,14 @@ impl Store {
         self.checkouts.get(&self.git, tree, &entries, &self.sandbox.folder("candidates")?)
     }
 
-    /// Writes a git bundle that holds commits which were taken in, each as `refs/candidates/COMMIT`, and the baseline
+    /// Writes a git bundle that holds commits which were imported, each as `refs/candidates/COMMIT`, and the baseline
     /// as `refs/heads/baseline`.
     pub fn bundle(&self, commits: &[CommitId], file: &Path) -> Result<()> {
         let file = std::path::absolute(file).map_err(failed("finding", file))?;
         let mut references = format!("{BASELINE}\n");
         for commit in commits.iter().filter(|commit| **commit != self.baseline.commit) {
             if self.find(commit)?.is_none() {
-                return Err(EvalError::new(format!(
-                    "commit {commit} cannot be bundled: it was never taken in"
-                )));
+                return Err(Error::new(format!("commit {commit} cannot be bundled: it was never imported")));
             }
             references.push_str(&format!("refs/candidates/{commit}\n"));
         }
@@ -282,7 +271,7 @@ impl Store {
         let most = max_bytes as u64;
         (&mut reading.stdout).take(most).read_to_end(&mut bytes).map_err(failed_to("reading a diff"))?;
         if bytes.len() < max_bytes && !reading.finish()? {
-            return Err(EvalError::new(format!("git cannot compare {from} and {to}")));
+            return Err(Error::new(format!("git cannot compare {from} and {to}")));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -305,24 +294,24 @@ fn prepare(git: &Git) -> Result<()> {
     for folder in ["info", "refs/candidates"] {
         make_folder(&git.dir().join(folder), 0o755)?;
     }
-    write_whole(&git.dir().join("info/attributes"), ATTRIBUTES.as_bytes())
+    write::atomic(git.dir().join("info/attributes"), Durable::Yes, ATTRIBUTES.as_bytes())
 }
 
 fn commit_baseline(git: &Git, dir: &Path, files: &Path, commit: &CommitId, tree: &TreeId) -> Result<()> {
     let found = write_tree(git, dir, files)?;
     if found != *tree {
-        return Err(EvalError::new(format!(
+        return Err(Error::new(format!(
             "the baseline in `{}` has tree {found}, not {tree} as the task was built for: build the task again",
             files.display()
         )));
     }
-    let made = commit_tree(git, tree, &["-m", "Baseline"])?;
+    let made = commit_tree(git, tree, &["-m", identity::MESSAGE])?;
     if made != *commit {
-        return Err(EvalError::new(format!(
+        return Err(Error::new(format!(
             "the baseline's commit is {made}, not {commit} as the task was built for: build the task again"
         )));
     }
-    write_whole(&git.dir().join(BASELINE), format!("{commit}\n").as_bytes())
+    write::atomic(git.dir().join(BASELINE), Durable::Yes, format!("{commit}\n").as_bytes())
 }
 
 /// Stores all files of a folder of ours, as they are.
@@ -355,33 +344,24 @@ fn write_tree(git: &Git, dir: &Path, files: &Path) -> Result<TreeId> {
         .wait_with_output()
         .map_err(failed_to("waiting for git"))?;
     if !added.status.success() {
-        let why = super::git::complaint(&added.stderr);
-        return Err(EvalError::new(format!("the files in `{}` cannot be read: {why}", files.display())));
+        let why = complaint(&added.stderr);
+        return Err(Error::new(format!("the files in `{}` cannot be read: {why}", files.display())));
     }
     staging.ask(&["write-tree"])?.trim_end().parse()
 }
 
 /// Commits a tree as we commit everything: the same tree is always the same commit.
 fn commit_tree(git: &Git, tree: &TreeId, arguments: &[&str]) -> Result<CommitId> {
-    let words: Vec<&str> = ["commit-tree"].iter().chain(arguments).copied().chain([tree.as_str()]).collect();
-    let mut command = git.command(&words);
-    let made = super::git::start(command.envs(COMMIT.iter().copied()))?
-        .wait_with_output()
-        .map_err(failed_to("waiting for git"))?;
+    let arguments: Vec<&str> =
+        ["commit-tree"].iter().chain(arguments).copied().chain([tree.as_str()]).collect();
+    let mut command = git.command(&arguments);
+    let made =
+        super::git::start(sign(&mut command))?.wait_with_output().map_err(failed_to("waiting for git"))?;
     if !made.status.success() {
-        let why = super::git::complaint(&made.stderr);
-        return Err(EvalError::new(format!("tree {tree} cannot be committed: {why}")));
+        let why = complaint(&made.stderr);
+        return Err(Error::new(format!("tree {tree} cannot be committed: {why}")));
     }
     String::from_utf8_lossy(&made.stdout).trim_end().parse()
-}
-
-/// Writes a file whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    // Not beside it: git takes every file among the references for one.
-    let folder = path.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed("writing", path))?;
-    std::io::Write::write_all(&mut file, bytes).map_err(failed("writing", path))?;
-    file.persist(path).map(drop).map_err(|error| failed("writing", path)(error.error))
 }
 
 /// A folder of objects that are not yet ours.
@@ -394,7 +374,7 @@ impl Drop for Incoming {
 }
 
 impl ImportLimits {
-    /// No limits: for what was taken in already.
+    /// No limits: for what was imported already.
     fn none() -> Self {
         let none = u64::MAX;
         Self {

@@ -3,21 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 
+use taskwright_base::text::brief;
+use taskwright_base::tree::{self as rules, Fault};
+use taskwright_base::{Error, Result, failed_to};
 use taskwright_language::pattern::Pattern;
 
 use super::git::{Git, Reading, word};
 use super::pack::bytes;
 use super::{ImportError, ImportLimits, Refusal, TreeId};
-use crate::error::{EvalError, Result, failed_to};
-
-/// The longest path, from the repository's root: leaves room for where we write it.
-const LONGEST_PATH: usize = 1024;
-/// The longest name that Linux file systems take.
-const LONGEST_NAME: usize = 255;
-/// The deepest folder.
-const DEEPEST: usize = 64;
-/// The longest text of a symbolic link.
-const LONGEST_LINK: u64 = 1024;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,18 +60,11 @@ pub(super) fn list(git: &Git, tree: &TreeId, limits: &ImportLimits) -> Result<En
 }
 
 fn forbidden(path: &str, reason: &str) -> Refusal {
-    Refusal::Forbidden { path: shown(path), reason: reason.to_owned() }
-}
-
-/// A path as it can be shown: short, without control characters.
-fn shown(path: &str) -> String {
-    let escaped: String = path.chars().flat_map(char::escape_debug).take(200).collect();
-    escaped.replace("\\'", "'")
+    Refusal::Forbidden { path: brief(path, 200), reason: reason.to_owned() }
 }
 
 fn parse(line: &[u8]) -> Result<(String, Entry), ImportError> {
-    let unexpected =
-        || EvalError::new("git lists a tree in a way that is not expected: use git 2.30 or later");
+    let unexpected = || Error::new("git lists a tree in a way that is not expected: use git 2.30 or later");
     let tab = line.iter().position(|byte| *byte == b'\t').ok_or_else(unexpected)?;
     let (head, path) = (&line[..tab], &line[tab + 1..]);
     let head = std::str::from_utf8(head).map_err(|_| unexpected())?;
@@ -100,89 +86,26 @@ fn parse(line: &[u8]) -> Result<(String, Entry), ImportError> {
     };
     let path = std::str::from_utf8(path)
         .map_err(|_| forbidden(&lossy, "has a name that is not UTF-8: rename it"))?;
-    check_path(path)?;
+    rules::check_path(path).map_err(|fault| refused(path, fault))?;
     let size = match kind {
         Kind::Folder => 0,
         Kind::File { .. } | Kind::Link => size.parse().map_err(|_| unexpected())?,
     };
-    if kind == Kind::Link && size > LONGEST_LINK {
-        return Err(forbidden(path, "is a symbolic link with too long a target").into());
+    // Before it is read.
+    if kind == Kind::Link && size > rules::LONGEST_LINK as u64 {
+        return Err(refused(path, Fault::LongLink).into());
     }
     Ok((path.to_owned(), Entry { kind, object: object.to_owned(), size }))
 }
 
-fn check_path(path: &str) -> Result<(), Refusal> {
-    let refuse = |reason| Err(forbidden(path, reason));
-    if path.len() > LONGEST_PATH {
-        return refuse("is too long a path");
-    }
-    if path.chars().any(char::is_control) {
-        return refuse("has a control character in its name: rename it");
-    }
-    let names: Vec<&str> = path.split('/').collect();
-    if names.len() > DEEPEST {
-        return refuse("lies too deep");
-    }
-    for name in names {
-        match name {
-            "" | "." | ".." => return refuse("is no path within the repository"),
-            _ if name.len() > LONGEST_NAME => return refuse("has too long a name"),
-            _ if is_git(name) => return refuse("has a name that git keeps for itself"),
-            _ => {}
-        }
-    }
-    Ok(())
+/// Refuses a link that leaves the tree; else its target.
+pub(super) fn check_link<'a>(path: &str, target: &'a [u8]) -> Result<&'a str, Refusal> {
+    rules::check_link(path, target).map_err(|fault| refused(path, fault))
 }
 
-/// Whether some file system takes a name for `.git`.
-fn is_git(name: &str) -> bool {
-    // Characters that a file system leaves out when it compares names, and what another cuts off at the end.
-    let visible: String = name
-        .chars()
-        .filter(|c| !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'))
-        .collect();
-    let visible =
-        visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_ascii_lowercase();
-    visible == ".git" || visible == "git~1"
-}
-
-/// Refuses a link that leaves the tree.
-///
-/// Steps up are allowed at the beginning of a target only, where they start from the link's own folder, which is a real
-/// one. Behind a name they could start from wherever another link leads.
-pub(super) fn check_link(path: &str, target: &[u8]) -> Result<String, Refusal> {
-    let Ok(text) = std::str::from_utf8(target) else {
-        return Err(forbidden(path, "is a symbolic link with a target that is not UTF-8"));
-    };
-    let mut depth = path.split('/').count() - 1;
-    let mut down = false;
-    for part in text.split('/') {
-        match part {
-            "" if down => {}
-            "" => {
-                return Err(forbidden(
-                    path,
-                    "is a symbolic link to an absolute or empty path: make it relative",
-                ));
-            }
-            "." => {}
-            ".." if down => {
-                return Err(forbidden(
-                    path,
-                    "is a symbolic link that steps up behind a name: write its target shorter",
-                ));
-            }
-            ".." => match depth.checked_sub(1) {
-                Some(above) => depth = above,
-                None => return Err(forbidden(path, "is a symbolic link that leaves the repository")),
-            },
-            _ if is_git(part) || part.chars().any(char::is_control) => {
-                return Err(forbidden(path, "is a symbolic link to a name that no candidate may have"));
-            }
-            _ => down = true,
-        }
-    }
-    Ok(text.to_owned())
+/// A fault of a path or a link, with what to do about it.
+fn refused(path: &str, fault: Fault) -> Refusal {
+    forbidden(path, &format!("{fault}: {}", fault.hint()))
 }
 
 /// Bytes of files that are not in the baseline. A file that is there twice counts twice, for so it is written out.
@@ -222,7 +145,7 @@ impl ReadOnly {
     pub fn new(patterns: &[String]) -> Result<Self> {
         let read = |text: &String| {
             Pattern::new(text.trim_end_matches('/')).map_err(|problem| {
-                EvalError::new(format!("`{text}` is not a pattern of read-only files: {problem}"))
+                Error::new(format!("`{text}` is not a pattern of read-only files: {problem}"))
             })
         };
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
@@ -236,7 +159,7 @@ impl ReadOnly {
     /// Refuses a tree that changes, adds or removes such a file; the first path in order is named.
     pub fn check(&self, entries: &Entries, baseline: &Entries) -> Result<(), Refusal> {
         let refuse = |path: &str, change: &str| {
-            Err(Refusal::ReadOnly { path: shown(path), change: change.to_owned() })
+            Err(Refusal::ReadOnly { path: brief(path, 200), change: change.to_owned() })
         };
         let same = |one: &Entry, other: &Entry| match (one.kind, other.kind) {
             // Its files are looked at one by one.
@@ -262,69 +185,6 @@ impl ReadOnly {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_kept_inside() {
-        for path in ["a", "a/b.c", ".gitignore", ".github/x", "git", "ä ö", "a\\b", "-x", "..a/b.."] {
-            assert_eq!(check_path(path), Ok(()), "{path}");
-        }
-        let long = "x".repeat(256);
-        let deep = "d/".repeat(70) + "x";
-        for path in [
-            "",
-            "/a",
-            "a/",
-            "a//b",
-            ".",
-            "..",
-            "a/../b",
-            "a/.git/config",
-            ".GIT",
-            ".git.",
-            ".git ",
-            "git~1",
-            "GIT~1/x",
-            ".g\u{200c}it",
-            ".git:stream",
-            "a\nb",
-            "a\u{7f}",
-            "a\u{9f}",
-            &long,
-            &deep,
-        ] {
-            assert!(check_path(path).is_err(), "{path:?}");
-        }
-    }
-
-    #[test]
-    fn links_are_kept_inside() {
-        for (path, target) in [
-            ("l", "a"),
-            ("d/l", "../a"),
-            ("d/e/l", "../../a/b"),
-            ("l", "./a/./b/"),
-            ("d/l", "..a"),
-            ("d/l", ".."),
-        ] {
-            assert_eq!(check_link(path, target.as_bytes()).as_deref(), Ok(target), "{path} {target}");
-        }
-        for (path, target) in [
-            ("l", ""),
-            ("l", "/etc/passwd"),
-            ("l", ".."),
-            ("l", "../a"),
-            ("d/l", "../../a"),
-            ("d/l", "a/../../../x"),
-            ("d/l", "a/.."),
-            ("l", "/"),
-            ("l", ".git/config"),
-            ("l", "a\nb"),
-            ("d/e/l", "./../../../x"),
-        ] {
-            assert!(check_link(path, target.as_bytes()).is_err(), "{path} {target}");
-        }
-        assert!(check_link("l", b"\xff").is_err());
-    }
 
     fn entries(list: &[(&str, &str, u64)]) -> Entries {
         list.iter()

@@ -1,10 +1,16 @@
-//! Checks and compacts a line of JSON from someone we do not trust, before anything of ours reads it.
+//! Compacts a line of JSON from someone we do not trust, and refuses what could mislead who reads it after us.
 //!
 //! A scorer may be written in any language, and it must be able to trust a line it is given. So nothing passes that a
 //! common JSON library stumbles over: deep nesting, half a surrogate pair, numbers that are not finite, numerals of
 //! thousands of digits. And nothing passes that some reader takes for the end of the line: a carriage return between
 //! two tokens is legal JSON, and a scorer that splits lines at it would read what follows, the candidate's own text,
 //! as a request of ours. Numerals are kept digit for digit.
+//!
+//! What JSON is, `serde_json` says. What is done here is done token by token and trusts nothing to be JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::value::RawValue;
 
 /// Levels of nesting that every common library copes with.
 const DEEPEST: usize = 128;
@@ -15,9 +21,12 @@ const LONGEST_NUMERAL: usize = 4300;
 /// An error says what is wrong with it.
 pub(crate) fn compact(line: &[u8]) -> Result<String, String> {
     let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
-    let mut scanner = Scanner { text, at: 0, out: String::with_capacity(text.len()) };
-    scanner.document()?;
-    Ok(scanner.out)
+    let compacted = tokens(text)?;
+    // The text itself: without its spaces `1 2` is a number.
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(_) => Ok(compacted),
+        Err(error) => Err(format!("is not JSON: {error}")),
+    }
 }
 
 /// The id of a line `{"id": "...", ...}` that need not be JSON behind the id.
@@ -29,198 +38,86 @@ pub(crate) fn id_of_damaged(line: &[u8]) -> Option<String> {
     strings.next()?.ok()
 }
 
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
-    out: String,
+fn tokens(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut depth) = (text, 0_usize);
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        match first {
+            ' ' | '\t' | '\n' | '\r' => {
+                rest = &rest[length..];
+                continue;
+            }
+            '"' => {
+                rest = string(rest, &mut out)?;
+                continue;
+            }
+            '{' | '[' if depth == DEEPEST => return Err(format!("is nested deeper than {DEEPEST} levels")),
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            '-' | '0'..='9' => length = numeral(rest)?,
+            _ if ["NaN", "Infinity"].iter().any(|word| rest.starts_with(word)) => {
+                return Err("is not JSON: it has a NaN or an infinity".to_owned());
+            }
+            _ => {}
+        }
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    Ok(out)
 }
 
-impl Scanner<'_> {
-    fn document(&mut self) -> Result<(), String> {
-        // What each open bracket closes with.
-        let mut open: Vec<u8> = Vec::new();
-        loop {
-            self.space();
-            match self.peek() {
-                Some(bracket @ (b'{' | b'[')) => {
-                    if open.len() == DEEPEST {
-                        return Err(format!("is nested deeper than {DEEPEST} levels"));
-                    }
-                    self.take(1);
-                    self.space();
-                    let closing = if bracket == b'{' { b'}' } else { b']' };
-                    open.push(closing);
-                    if self.peek() != Some(closing) {
-                        if bracket == b'{' {
-                            self.key()?;
-                        }
-                        continue;
-                    }
-                }
-                Some(b'"') => self.string()?,
-                Some(b'-' | b'0'..=b'9') => self.numeral()?,
-                _ => self.word()?,
-            }
-            // A value is complete, or a bracket is about to close.
-            loop {
-                self.space();
-                match (self.peek(), open.last()) {
-                    (None, None) => return Ok(()),
-                    (Some(byte), Some(closing)) if byte == *closing => {
-                        self.take(1);
-                        open.pop();
-                    }
-                    (Some(b','), Some(closing)) => {
-                        let object = *closing == b'}';
-                        self.take(1);
-                        if object {
-                            self.space();
-                            self.key()?;
-                        }
-                        break;
-                    }
-                    _ => return Err(self.not_json()),
-                }
-            }
-        }
+/// How long the numeral is that a text begins with.
+fn numeral(text: &str) -> Result<usize, String> {
+    let is_other = |character| !matches!(character, '0'..='9' | '.' | 'e' | 'E' | '+' | '-');
+    let numeral = &text[..text.find(is_other).unwrap_or(text.len())];
+    if numeral.len() > LONGEST_NUMERAL {
+        return Err(format!("has a number of more than {LONGEST_NUMERAL} digits"));
     }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    // Whole numbers may have any size.
+    if numeral.contains(['.', 'e', 'E']) && numeral.parse::<f64>().is_ok_and(f64::is_infinite) {
+        return Err("has a number that is too large".to_owned());
     }
-
-    /// Keeps the next bytes, which must be whole characters.
-    fn take(&mut self, count: usize) {
-        self.out.push_str(&self.text[self.at..self.at + count]);
-        self.at += count;
-    }
-
-    fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    fn not_json(&self) -> String {
-        format!("is not JSON (byte {})", self.at + 1)
-    }
-
-    fn key(&mut self) -> Result<(), String> {
-        if self.peek() != Some(b'"') {
-            return Err(self.not_json());
-        }
-        self.string()?;
-        self.space();
-        if self.peek() != Some(b':') {
-            return Err(self.not_json());
-        }
-        self.take(1);
-        Ok(())
-    }
-
-    fn word(&mut self) -> Result<(), String> {
-        let rest = &self.text[self.at..];
-        if let Some(word) = ["true", "false", "null"].iter().find(|word| rest.starts_with(**word)) {
-            self.take(word.len());
-            return Ok(());
-        }
-        if ["NaN", "Infinity", "-Infinity"].iter().any(|word| rest.starts_with(word)) {
-            return Err("is not JSON: it has a NaN or an infinity".to_owned());
-        }
-        Err(self.not_json())
-    }
-
-    fn numeral(&mut self) -> Result<(), String> {
-        let rest = &self.text[self.at..];
-        if rest.starts_with("-Infinity") {
-            return self.word();
-        }
-        let length = rest
-            .bytes()
-            .position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
-            .unwrap_or(rest.len());
-        let numeral = &rest[..length];
-        if length > LONGEST_NUMERAL {
-            return Err(format!("has a number of more than {LONGEST_NUMERAL} digits"));
-        }
-        let whole = is_numeral(numeral).ok_or_else(|| self.not_json())?;
-        if !whole && !numeral.parse::<f64>().is_ok_and(f64::is_finite) {
-            return Err("has a number that is too large".to_owned());
-        }
-        self.take(length);
-        Ok(())
-    }
-
-    fn string(&mut self) -> Result<(), String> {
-        self.take(1);
-        loop {
-            let Some(character) = self.text[self.at..].chars().next() else { return Err(self.not_json()) };
-            match character {
-                '"' => {
-                    self.take(1);
-                    return Ok(());
-                }
-                '\\' => self.escape()?,
-                '\0'..='\u{1f}' => return Err(self.not_json()),
-                // Ends of lines to some readers.
-                '\u{85}' | '\u{2028}' | '\u{2029}' => {
-                    self.at += character.len_utf8();
-                    self.out.push_str(&format!("\\u{:04x}", u32::from(character)));
-                }
-                _ => self.take(character.len_utf8()),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Result<(), String> {
-        let half = "has half of a surrogate pair in a string";
-        match self.text.as_bytes().get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.take(2),
-            Some(b'u') => match self.unit(self.at)? {
-                0xD800..=0xDBFF => match self.unit(self.at + 6) {
-                    Ok(0xDC00..=0xDFFF) => self.take(12),
-                    _ => return Err(half.to_owned()),
-                },
-                0xDC00..=0xDFFF => return Err(half.to_owned()),
-                _ => self.take(6),
-            },
-            _ => return Err(self.not_json()),
-        }
-        Ok(())
-    }
-
-    /// The number of `\uXXXX` at a place.
-    fn unit(&self, at: usize) -> Result<u16, String> {
-        let escape = self.text.as_bytes().get(at..at + 6).unwrap_or_default();
-        match escape {
-            [b'\\', b'u', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => {
-                std::str::from_utf8(digits)
-                    .ok()
-                    .and_then(|digits| u16::from_str_radix(digits, 16).ok())
-                    .ok_or_else(|| self.not_json())
-            }
-            _ => Err(self.not_json()),
-        }
-    }
+    Ok(numeral.len())
 }
 
-/// Whether a text is a JSON numeral, and if so, whether of a whole number without exponent.
-fn is_numeral(text: &str) -> Option<bool> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let (number, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((number, exponent)) => (number, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
-        None => (unsigned, None),
+/// Copies the string that a text begins with; returns what comes after it.
+fn string<'a>(text: &'a str, out: &mut String) -> Result<&'a str, String> {
+    out.push('"');
+    let mut rest = &text[1..];
+    while let Some(character) = rest.chars().next() {
+        let mut length = character.len_utf8();
+        match character {
+            // Ends of lines to some readers.
+            '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+                rest = &rest[length..];
+                continue;
+            }
+            '\\' => length = escape(rest)?,
+            _ => {}
+        }
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+        if character == '"' {
+            break;
+        }
+    }
+    Ok(rest)
+}
+
+/// How long the escape is that a text begins with.
+fn escape(text: &str) -> Result<usize, String> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
     };
-    let (integer, fraction) = match number.split_once('.') {
-        Some((integer, fraction)) => (integer, Some(fraction)),
-        None => (number, None),
-    };
-    let valid = digits(integer)
-        && (integer == "0" || !integer.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(digits);
-    valid.then_some(fraction.is_none() && exponent.is_none())
+    match (unit(0), unit(6)) {
+        (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => Ok(12),
+        (Some(0xD800..=0xDFFF), _) => Err("has half of a surrogate pair in a string".to_owned()),
+        (Some(_), _) => Ok(6),
+        (None, _) => Ok(1 + text[1..].chars().next().map_or(0, char::len_utf8)),
+    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,29 @@
-//! Mode A: samples are rows of our dataset, `run` is the candidate's side and `score` is ours.
+//! Mode A: samples are rows of the task's dataset, the candidate's `run` answers them and the task's `score` judges.
 //!
-//! `run` hands rows without labels to the candidate and takes its answers, `json` lets none through that could
-//! mislead a scorer, `score` hands rows, labels and answers to the scorer, `evaluate` conducts the two.
+//! `evaluate` is the loop of attempts, `schedule` one of them: it has `pool` run the candidate, one `candidate_process`
+//! for each batch, and hands the answers to the `scorer`. `rows` knows what a candidate may see, `json` lets nothing
+//! through that could mislead a scorer, `limits` says what all may take.
 
-mod conduct;
+mod candidate_process;
 mod evaluate;
 mod json;
+mod limits;
+mod placeholders;
+mod pool;
 mod rows;
-mod run;
-mod score;
-pub(crate) mod stage;
-mod workers;
+mod schedule;
+mod scorer;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use taskwright_base::{Error, Result, failed};
 use taskwright_language::serve::{ServeConfig, ServeScorer};
 
 use self::rows::Rows;
 use crate::cancel::Cancel;
-use crate::error::{EvalError, Result, failed};
+use crate::copy::copy;
 use crate::evaluation::EvaluationResult;
 use crate::result::SampleResult;
 use crate::sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions};
@@ -70,13 +73,10 @@ impl ModeA {
     pub fn open(options: Options) -> Result<Self> {
         let Options { serve, dataset, scorer: scorer_files, taskwright, runtime, isolation, path } = options;
         let Some(scorer) = serve.scorer.clone() else {
-            return Err(EvalError::new(format!(
-                "the task `{}` has no scorer: it is not of mode A",
-                serve.task
-            )));
+            return Err(Error::new(format!("the task `{}` has no scorer: it is not of mode A", serve.task)));
         };
         if scorer.score.is_empty() {
-            return Err(EvalError::new(format!(
+            return Err(Error::new(format!(
                 "the task `{}` has a scorer without a `score` command",
                 serve.task
             )));
@@ -89,7 +89,7 @@ impl ModeA {
         let wanted: HashSet<&str> = splits.chain(targets).map(String::as_str).collect();
         let rows = Rows::open(&dataset, &scorer, &wanted, &private)?;
         let scorer_folder = sandbox.folder("staged")?.join("scorer");
-        stage::copy(&scorer_files, &scorer_folder)?;
+        copy(&scorer_files, &scorer_folder)?;
         Ok(Self { serve, scorer, sandbox, rows, dataset, scorer_folder })
     }
 

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+use taskwright_base::{Error, Result, failed};
 use taskwright_language::serve::ServeScorer;
 
 use super::json;
-use crate::error::{EvalError, Result, failed};
 
 /// The longest row; the build accepts no longer one.
 const LONGEST_ROW: u64 = 64 << 20;
@@ -22,13 +23,13 @@ const LONGEST_ROW: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Rows {
     files: Vec<File>,
-    index: HashMap<String, Place>,
+    index: HashMap<String, Position>,
     id: String,
     labels: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Position {
     file: usize,
     offset: u64,
     length: usize,
@@ -53,7 +54,7 @@ impl Rows {
             rows.read(file, name, wanted)?;
         }
         match wanted.iter().filter(|id| !rows.index.contains_key(**id)).min() {
-            Some(missing) => Err(EvalError::new(format!(
+            Some(missing) => Err(Error::new(format!(
                 "the dataset `{}` has no row `{missing}`, which a split names: build the task again",
                 dataset.display()
             ))),
@@ -66,7 +67,7 @@ impl Rows {
         let (mut offset, mut line) = (0_u64, Vec::new());
         for number in 1_u64.. {
             line.clear();
-            let bad = |what: &str| EvalError::new(format!("dataset `{name}`, line {number}: {what}"));
+            let bad = |what: &str| Error::new(format!("dataset `{name}`, line {number}: {what}"));
             let count = (&mut reader)
                 .take(LONGEST_ROW + 1)
                 .read_until(b'\n', &mut line)
@@ -80,8 +81,8 @@ impl Rows {
             if !line.iter().all(u8::is_ascii_whitespace) {
                 let id = only_id(&line, &self.id).map_err(|error| bad(&error.to_string()))?;
                 if wanted.contains(id.as_str()) {
-                    let place = Place { file: self.files.len(), offset, length: count };
-                    if self.index.insert(id, place).is_some() {
+                    let position = Position { file: self.files.len(), offset, length: count };
+                    if self.index.insert(id, position).is_some() {
                         return Err(bad("its id was used before"));
                     }
                 }
@@ -99,35 +100,21 @@ impl Rows {
 
     /// Reads a row.
     pub fn get(&self, id: &str) -> Result<Row> {
-        let bad = |what: String| EvalError::new(format!("row `{id}` of the dataset {what}"));
-        let place = self.index.get(id).ok_or_else(|| bad("does not exist".to_owned()))?;
-        let mut line = vec![0; place.length];
-        self.files[place.file]
-            .read_exact_at(&mut line, place.offset)
+        let bad = |what: String| Error::new(format!("row `{id}` of the dataset {what}"));
+        let position = self.index.get(id).ok_or_else(|| bad("does not exist".to_owned()))?;
+        let mut line = vec![0; position.length];
+        self.files[position.file]
+            .read_exact_at(&mut line, position.offset)
             .map_err(|error| bad(format!("cannot be read: {error}")))?;
         let text = json::compact(&line).map_err(bad)?;
         let fields: Fields =
             serde_json::from_str(&text).map_err(|error| bad(format!("is damaged: {error}")))?;
-        let mut input = String::from("{");
-        let mut texts = Vec::new();
-        for (name, value) in fields.0 {
-            if name == self.id || self.labels.contains(&name) {
-                continue;
-            }
-            if input.len() > 1 {
-                input.push(',');
-            }
-            input.push_str(&quoted(&name));
-            input.push(':');
-            input.push_str(value.get());
-            if value.get().starts_with('"')
-                && let Ok(text) = serde_json::from_str(value.get())
-            {
-                texts.push(text);
-            }
-        }
-        input.push('}');
-        Ok(Row { sample: text, input, texts })
+        let is_shown = |name: &String| *name != self.id && !self.labels.contains(name);
+        let shown = Fields(fields.0.into_iter().filter(|(name, _)| is_shown(name)).collect());
+        let texts = shown.0.iter().filter_map(|(_, value)| serde_json::from_str(value.get()).ok()).collect();
+        let damaged = |error: serde_json::Error| bad(format!("is damaged: {error}"));
+        let input = to_raw_value(&shown).map_err(damaged)?;
+        Ok(Row { sample: RawValue::from_string(text).map_err(damaged)?, input, texts })
     }
 }
 
@@ -135,16 +122,11 @@ impl Rows {
 #[derive(Debug)]
 pub(crate) struct Row {
     /// All of it, as JSON on one line.
-    pub sample: String,
+    pub sample: Box<RawValue>,
     /// What a candidate may see of it.
-    pub input: String,
+    pub input: Box<RawValue>,
     /// The texts among the fields that a candidate may see: perhaps names of files.
     pub texts: Vec<String>,
-}
-
-/// A text as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// Opens a row file, unpacked.
@@ -206,6 +188,12 @@ fn only_id(line: &[u8], field: &str) -> serde_json::Result<String> {
 /// The fields of an object in their order, their values as they are written.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
 impl<'de> Deserialize<'de> for Fields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct All;
@@ -264,10 +252,10 @@ mod tests {
         let scorer = scorer(&["a.jsonl", "b.jsonl.gz"]);
         let rows = Rows::open(dataset, &scorer, &HashSet::from(["one", "two"]), dataset).unwrap();
         let one = rows.get("one").unwrap();
-        assert_eq!(one.sample, r#"{"name":"one","x":1.50,"label":7,"file":"images/1"}"#);
-        assert_eq!(one.input, r#"{"x":1.50,"file":"images/1"}"#);
+        assert_eq!(one.sample.get(), r#"{"name":"one","x":1.50,"label":7,"file":"images/1"}"#);
+        assert_eq!(one.input.get(), r#"{"x":1.50,"file":"images/1"}"#);
         assert_eq!(one.texts, ["images/1"]);
-        assert_eq!(rows.get("two").unwrap().input, r#"{"y":"\u00e9"}"#);
+        assert_eq!(rows.get("two").unwrap().input.get(), r#"{"y":"\u00e9"}"#);
         assert!(rows.get("skipped").is_err() && !rows.contains("skipped"));
         let missing = Rows::open(dataset, &scorer, &HashSet::from(["one", "three"]), dataset).unwrap_err();
         assert!(missing.to_string().contains("no row `three`"), "{missing}");

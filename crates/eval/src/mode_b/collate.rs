@@ -4,6 +4,14 @@
 //! order it is read, decides nothing. Collating cannot fail: a trial that cannot be used is an attempt without a value,
 //! and stands in the notes.
 //!
+//! ```text
+//!  planned ── `matching` ──▶ matched ── `attempt` ──▶ judged ── `conclude` ──▶ ranked ──▶ one sample
+//!  samples    a trial of     trials     what each     attempts  graded first,             the first, the
+//!             exactly one               is worth                then the rule's order     best or the mean
+//!                │
+//!                └─ of none, of several, not ended, damaged, more than were planned: a note
+//! ```
+//!
 //! - An attempt is *graded* if Harbor counts its reward; an exception beside it is flagged.
 //! - An attempt that is *dead* by the candidate's own doing counts with the failure value.
 //! - An attempt that died of anything else has no value, and one that is *missing* neither. Under `mean` and `best` the

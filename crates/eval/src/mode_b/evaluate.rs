@@ -3,29 +3,26 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
+use taskwright_base::text::count;
+use taskwright_base::write::{self, Durable};
+use taskwright_base::{Result, failed};
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::job::JobFolder;
 use taskwright_harbor::run::clean_up;
 
 use super::collate::{Collation, PlannedSample};
-use super::live::Live;
-use super::place::Runner;
+use super::host_or_sidecar::Runner;
+use super::job_run::{self, Done};
+use super::outcome::{evaluation, unusable};
 use super::probe::{Finding, Probe};
-use super::record::{Failed, How, Record, Round, RoundEnd};
-use super::round::{self, Done};
+use super::progress::Progress;
+use super::record_folder::{Failed, How, Record, Round, RoundEnd};
+use super::samples::{left, planned, with_others};
 use super::{EvaluationB, ModeB, Observer, PlanB, Trials};
 use crate::cancel::Cancel;
-use crate::error::{Result, failed};
 use crate::evaluation::End;
 use crate::failure::ErrorClass;
 use crate::result::SampleResult;
-
-mod plan;
-mod whole;
-
-pub(super) use self::plan::left;
-use self::plan::{planned, with_others};
-use self::whole::{unusable, whole};
 
 const TIME_OVER: &str = "the evaluation's time was over";
 
@@ -40,20 +37,20 @@ pub(super) fn evaluate(
     if let Err(fault) = mode.check_package(plan.candidate) {
         return Ok(unusable(mode, plan, &planned, &fault.to_string(), observer));
     }
-    let waiting = || observer.say("waiting for another process that works on the same evaluation");
+    let waiting = |_: &str| observer.say("waiting for another process that works on the same evaluation");
     let Some(record) = Record::open(plan.record, &waiting, cancel)? else {
         let collated = Collation::new(&planned, plan.rules).conclude();
-        return Ok(whole(mode, collated, Vec::new(), End::Cancelled, start));
+        return Ok(evaluation(mode, collated, Vec::new(), End::Cancelled, start));
     };
     let Some(runner) = mode.place.runner(&mode.harbor.run, cancel)? else {
         let collated = Collation::new(&planned, plan.rules).conclude();
-        return Ok(whole(mode, collated, Vec::new(), End::Cancelled, start));
+        return Ok(evaluation(mode, collated, Vec::new(), End::Cancelled, start));
     };
     let environment = mode.place.environment(&mode.environment, &record);
     let count = planned.len();
     let planned = with_others(mode, planned);
     let seconds = mode.serve.limits.evaluation_timeout_sec;
-    let mut conduct = Conduct {
+    let mut rounds = Rounds {
         mode,
         plan,
         observer,
@@ -68,11 +65,11 @@ pub(super) fn evaluate(
         trials_run: 0,
         trouble: Vec::new(),
     };
-    let how = conduct.go()?;
-    conduct.conclude(how, start)
+    let how = rounds.go()?;
+    rounds.conclude(how, start)
 }
 
-struct Conduct<'a> {
+struct Rounds<'a> {
     mode: &'a ModeB,
     plan: &'a PlanB<'a>,
     observer: &'a dyn Observer,
@@ -91,17 +88,17 @@ struct Conduct<'a> {
     trouble: Vec<String>,
 }
 
-impl Conduct<'_> {
+impl Rounds<'_> {
     /// Runs jobs until nothing is left to be run, or nothing may be run any more.
     fn go(&mut self) -> Result<How> {
         self.mend()?;
         self.learn_digests()?;
         let limits = &self.mode.serve.limits;
-        let mut tries = limits.infrastructure_max_attempts.max(1);
+        let mut attempts = limits.infrastructure_max_attempts.max(1);
         let total = |left: &[(usize, u64)]| left.iter().map(|(_, times)| *times).sum::<u64>();
         let mut left = self.left_to_run(true)?;
         loop {
-            if left.is_empty() || tries == 0 {
+            if left.is_empty() || attempts == 0 {
                 return Ok(How::Finished);
             }
             if let Some(how) = self.is_over() {
@@ -118,8 +115,8 @@ impl Conduct<'_> {
             if (how == How::Overrun || !is_all) && total(&left) < before {
                 continue;
             }
-            tries -= 1;
-            if tries > 0 && !left.is_empty() {
+            attempts -= 1;
+            if attempts > 0 && !left.is_empty() {
                 self.pause(Duration::from_secs(limits.infrastructure_retry_delay_sec));
             }
         }
@@ -242,14 +239,14 @@ impl Conduct<'_> {
             .collect();
         let trials = attempts * tasks.iter().map(|(_, times)| *times).sum::<u64>();
         let tasks = mode.tasks(&tasks, true)?;
-        let name = super::record::job_name(self.plan.name, number);
+        let name = super::record_folder::job_name(self.plan.name, number);
         let config = mode.job_config(&name, &self.record.jobs_dir(), &tasks, attempts)?;
         let launcher = mode.launcher(&self.runner, &self.record, &candidate)?;
         let command = mode.command(launcher, round.config.clone());
-        super::record::write_whole(&round.config, config.to_json().as_bytes())?;
+        write::atomic(&round.config, Durable::Yes, config.to_json().as_bytes())?;
         self.observer.say(&format!(
-            "running {trials} trial{} of {name}: the log is {}",
-            if trials == 1 { "" } else { "s" },
+            "running {} of {name}: the log is {}",
+            count(trials, "trial"),
             round.log.display()
         ));
         let done = self.watch(&round, &command, trials);
@@ -275,7 +272,7 @@ impl Conduct<'_> {
     ) -> Result<Done> {
         let limits = &self.mode.serve.limits;
         let say = |what: &str| self.observer.say(what);
-        let job = round::Job {
+        let job = job_run::Job {
             say: &say,
             record: &self.record,
             round,
@@ -288,7 +285,7 @@ impl Conduct<'_> {
             cancel: self.cancel,
         };
         let mut told = std::mem::take(&mut self.told);
-        let mut live = Live {
+        let mut progress = Progress {
             observer: self.observer,
             collation: self.collation()?,
             attempts: self.plan.rules.attempts,
@@ -297,8 +294,8 @@ impl Conduct<'_> {
             trials: Trials { planned: planned_trials, ..Trials::default() },
             ended: HashSet::new(),
         };
-        let done = round::run(&job, &mut |event| live.take(event));
-        let ended = live.trials.ended;
+        let done = job_run::run(&job, &mut |event| progress.take(event));
+        let ended = progress.trials.ended;
         self.told = told;
         self.trials_run += ended;
         done
@@ -344,12 +341,12 @@ impl Conduct<'_> {
             cancel: self.cancel,
         };
         Ok(match probe.ask() {
-            Finding::Candidates(message) => {
+            Finding::Candidate(message) => {
                 let attempts: BTreeMap<String, u64> =
                     left_before.iter().map(|(place, times)| (id(place), *times)).collect();
                 vec![Failed { class: ErrorClass::Candidate, message, attempts }]
             }
-            Finding::Ours(_) | Finding::Neither | Finding::Cancelled => Vec::new(),
+            Finding::Infrastructure(_) | Finding::Neither | Finding::Cancelled => Vec::new(),
         })
     }
 
@@ -385,12 +382,9 @@ impl Conduct<'_> {
             self.tell(place, sample, false);
         }
         let jobs = self.record.rounds(self.plan.name)?.into_iter().map(|(round, _)| round.job_dir).collect();
-        let mut evaluation = whole(self.mode, collated, jobs, end, start);
+        let mut evaluation = evaluation(self.mode, collated, jobs, end, start);
         evaluation.trials_run = self.trials_run;
         evaluation.trouble = (!self.trouble.is_empty()).then(|| self.trouble.join("\n"));
         Ok(evaluation)
     }
 }
-
-#[cfg(test)]
-mod tests;

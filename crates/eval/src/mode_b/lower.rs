@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use taskwright_base::{Error, Result};
 use taskwright_harbor::command::UvLauncher;
 use taskwright_harbor::job_config::{
     AgentConfig, DatasetConfig, EnvironmentConfig, ErrorPolicy, JobConfig, RetryConfig, TaskConfig,
     VerifierConfig, literal,
 };
 use taskwright_language::model::{HarborRun, Limits, LocalTasks, RegistryTasks, TaskSource};
-
-use crate::error::{EvalError, Result};
 
 /// A job to be configured: what the spec leaves open.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +81,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         (_, Tasks::Folders(folders)) => (Vec::new(), folders.iter().map(TaskConfig::at).collect()),
         (TaskSource::Registry(registry), Tasks::Registry(names)) => from_registry(registry, names, job),
         (TaskSource::Local(LocalTasks { path }), Tasks::Registry(_)) => {
-            return Err(EvalError::new(format!(
+            return Err(Error::new(format!(
                 "the tasks of `{}` are on this machine, in no registry",
                 path.as_path()
             )));

@@ -1,20 +1,23 @@
 //! Mode B: a sample is a whole Harbor task, and a nested `harbor run` scores the candidate on it.
 //!
-//! `pins` looks at the candidate's package, `lower` says what the spec says in Harbor's words, `tasks` keeps the inner
-//! tasks, `record` what was run, `round` runs one job, `probe` finds out why nothing ran, [`collate`] turns what Harbor
-//! leaves into sample results, and `evaluate` conducts them all.
+//! `evaluate` runs one job of Harbor after the other until nothing is left to be run. `samples` says what is left,
+//! `inner_tasks` copies the tasks, `lower` writes the job's configuration, `job_run` runs it while `progress` tells of
+//! it, in a `record_folder` that lasts and as the user of `host_or_sidecar`. `pins` and `probe` find what is wrong with a
+//! candidate's package, [`collate`] turns what Harbor leaves into sample results, and `outcome` these into an evaluation.
 
 pub mod collate;
 mod evaluate;
-mod live;
+mod host_or_sidecar;
+mod inner_tasks;
+mod job_run;
 mod lower;
+mod outcome;
 mod pins;
-mod place;
 mod probe;
-mod record;
+mod progress;
+mod record_folder;
 mod registry;
-mod round;
-mod tasks;
+mod samples;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,11 +30,12 @@ use taskwright_language::serve::{ServeConfig, ServeHarbor};
 
 pub use self::collate::{Note, NoteKind, Rules};
 pub use self::pins::PackageFault;
-use self::place::Runner;
-pub use self::place::{Place, SidecarPlace};
-use self::record::{Record, job_name};
+use taskwright_base::{Error, Result, failed};
+
+use self::host_or_sidecar::Runner;
+pub use self::host_or_sidecar::{Place, SidecarPlace};
+use self::record_folder::{Record, job_name};
 use crate::cancel::Cancel;
-use crate::error::{EvalError, Result, failed};
 use crate::evaluation::EvaluationResult;
 use crate::result::SampleResult;
 
@@ -130,7 +134,7 @@ impl ModeB {
     pub fn open(options: ModeBOptions) -> Result<Self> {
         let ModeBOptions { serve, inner_tasks, work, environment, registry_path, place } = options;
         let Some(harbor) = serve.harbor.clone() else {
-            return Err(EvalError::new(format!(
+            return Err(Error::new(format!(
                 "the task `{}` says nothing of Harbor: it is not of mode B",
                 serve.task
             )));
@@ -193,7 +197,7 @@ impl ModeB {
 
     fn uv(&self) -> Result<PathBuf> {
         let path = self.environment.get("PATH");
-        tools::uv(path.as_deref()).map_err(|error| EvalError::new(error.to_string()))
+        tools::uv(path.as_deref()).map_err(|error| Error::new(error.to_string()))
     }
 
     fn launcher(&self, runner: &Runner, record: &Record, candidate: &Path) -> Result<Launcher> {
@@ -236,12 +240,12 @@ impl ModeB {
         let mut folders = Vec::new();
         for (sample, times) in samples {
             let task = self.harbor.tasks.get(*sample).ok_or_else(|| {
-                EvalError::new(format!("the task `{}` has no inner task `{sample}`", self.serve.task))
+                Error::new(format!("the task `{}` has no inner task `{sample}`", self.serve.task))
             })?;
             let folder = if copied {
-                tasks::copy(&self.inner_tasks, &copies, task)?
+                inner_tasks::copy(&self.inner_tasks, &copies, task)?
             } else {
-                tasks::place(&copies, task)
+                inner_tasks::path(&copies, task)
             };
             folders.extend(std::iter::repeat_n(folder, usize::try_from(*times).unwrap_or(usize::MAX)));
         }

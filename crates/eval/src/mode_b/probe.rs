@@ -31,10 +31,10 @@ AgentFactory.create_agent_from_config(config, logs_dir=pathlib.Path(sys.argv[2])
 /// Whose failure it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// Ours: Harbor does not even start without the candidate.
-    Ours(String),
+    /// The infrastructure's: Harbor does not even start without the candidate.
+    Infrastructure(String),
     /// The candidate's: it cannot be installed beside Harbor, or its agent cannot be made.
-    Candidates(String),
+    Candidate(String),
     /// Neither fails now.
     Neither,
     /// We were told to stop asking.
@@ -63,14 +63,16 @@ impl Probe<'_> {
         };
         match self.step(&without.python(&["-c", "import harbor.cli.main"])) {
             Step::Done => {}
-            Step::Failed(said) => return Finding::Ours(format!("Harbor cannot be started: {said}")),
+            Step::Failed(said) => {
+                return Finding::Infrastructure(format!("Harbor cannot be started: {said}"));
+            }
             Step::Cancelled => return Finding::Cancelled,
         }
         let config = serde_json::to_string(self.agent).unwrap_or_default();
         let logs = self.folder.to_string_lossy();
         match self.step(&self.launcher.python(&["-c", MAKE, &config, &logs])) {
             Step::Done => Finding::Neither,
-            Step::Failed(said) => Finding::Candidates(format!("its agent cannot be made: {said}")),
+            Step::Failed(said) => Finding::Candidate(format!("its agent cannot be made: {said}")),
             Step::Cancelled => Finding::Cancelled,
         }
     }

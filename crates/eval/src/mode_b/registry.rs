@@ -1,10 +1,10 @@
 //! Tasks that come from a registry: whether what was fetched is what the spec pins.
 
+use taskwright_base::{Error, Result};
 use taskwright_harbor::dataset::dataset_digest;
 use taskwright_language::model::{RegistryTasks, TaskSource};
 
 use super::collate::PlannedSample;
-use crate::error::{EvalError, Result};
 
 /// Checks the digests of fetched tasks, as Harbor's lock has them, against the one that the spec pins. Of a set whose
 /// other tasks were not fetched the digest cannot be made out; then each task must at least stay what it first was.
@@ -17,7 +17,7 @@ pub(super) fn verify(source: &TaskSource, planned: &[PlannedSample]) -> Result<(
     if only.id != *registry || found == pinned || dataset_digest([found.as_str()]).as_ref() == Some(pinned) {
         return Ok(());
     }
-    Err(EvalError::new(format!(
+    Err(Error::new(format!(
         "the task `{registry}` that Harbor fetched has the digest {found}, not {pinned} as the spec says: nothing of it \
          is taken; correct `harbor.source.digest` if the registry is right"
     )))

@@ -3,18 +3,20 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
-use super::landlock::{self, Places, Use};
+use super::kernel;
+use super::landlock::{self, Paths, Use};
 use super::order::Order;
 use super::procfs;
 use super::seccomp::{self, Filter};
-use super::users::User;
+use super::user::User;
 
 /// Where programs, their libraries and their settings are on a Linux system.
 const SYSTEM: &[&str] = &[
@@ -28,13 +30,39 @@ const BUSY: Duration = Duration::from_secs(10);
 /// What Linux gives a stack by default.
 const THREAD_STACK: u64 = 8 << 20;
 
+/// Why a command did not start.
+#[derive(Debug)]
+pub(crate) enum NotSpawned {
+    /// The kernel refused the program itself.
+    Program(io::Error),
+    /// There was no process, its rights could not be set up, or the machine had no room for the program.
+    Sandbox(io::Error),
+}
+
+/// What the kernel answers to a program that cannot be executed, on whatever machine.
+const OF_THE_PROGRAM: &[Errno] = &[
+    Errno::NOENT,
+    Errno::ACCESS,
+    Errno::PERM,
+    Errno::NOEXEC,
+    Errno::NOTDIR,
+    Errno::ISDIR,
+    Errno::LOOP,
+    Errno::NAMETOOLONG,
+    Errno::INVAL,
+    Errno::LIBBAD,
+];
+
 /// Starts a command with its standard streams and working directory from us and everything else from the order.
-pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> io::Result<Child> {
+pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> Result<Child, NotSpawned> {
     let [program, arguments @ ..] = command else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run"));
+        let none = io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
+        return Err(NotSpawned::Program(none));
     };
+    let (is_set_up, set_up) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+        .map_err(|error| NotSpawned::Sandbox(error.into()))?;
     let rules = if order.landlock {
-        landlock::ruleset(&places(order, temporary), order.limits.network)?
+        landlock::ruleset(&paths(order, temporary), order.limits.network).map_err(NotSpawned::Sandbox)?
     } else {
         None
     };
@@ -44,6 +72,7 @@ pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> io
         rules,
         filter: if order.seccomp { seccomp::filter(order.limits.network) } else { None },
         parent: rustix::process::getpid(),
+        set_up,
     };
     let mut command = Command::new(program);
     command
@@ -52,16 +81,7 @@ pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> io
         .envs(&order.environment)
         .env("HOME", temporary)
         .env("TMPDIR", temporary);
-    // SAFETY: `Setup::apply` runs in the forked child of this process, before exec. It only makes system calls on
-    // values that were prepared before the fork: it allocates nothing, takes no lock and calls nothing of the C library
-    // that does.
-    #[expect(
-        unsafe_code,
-        reason = "rights are given up between fork and exec, which is unsafe by its nature"
-    )]
-    unsafe {
-        command.pre_exec(move || setup.apply());
-    }
+    kernel::before_exec(&mut command, move || setup.apply());
     // A program that was written a moment ago can still be open for writing, in a process that was started meanwhile and
     // has not executed its own program yet.
     let start = Instant::now();
@@ -70,17 +90,29 @@ pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> io
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && start.elapsed() < BUSY => {
                 std::thread::sleep(Duration::from_millis(2));
             }
-            spawned => return spawned,
+            Ok(child) => return Ok(child),
+            // All that the parent hears of a child that failed is a number, whatever failed in it; but the child has said
+            // so when it had set itself up, and after that there is nothing but the program that it can fail at.
+            Err(error) => {
+                let is_set_up = matches!(rustix::io::read(&is_set_up, &mut [0; 1]), Ok(1));
+                let of_program =
+                    Errno::from_io_error(&error).is_some_and(|code| OF_THE_PROGRAM.contains(&code));
+                return Err(if is_set_up && of_program {
+                    NotSpawned::Program(error)
+                } else {
+                    NotSpawned::Sandbox(error)
+                });
+            }
         }
     }
 }
 
-fn places(order: &Order, temporary: &Path) -> Places {
-    let mut places: Places = SYSTEM.iter().map(|path| (path.into(), Use::Read)).collect();
-    places.extend(DEVICES.iter().map(|path| (path.into(), Use::Device)));
-    places.extend(order.read.iter().map(|path| (path.clone(), Use::Read)));
-    places.push((temporary.to_owned(), Use::Write));
-    places
+fn paths(order: &Order, temporary: &Path) -> Paths {
+    let mut paths: Paths = SYSTEM.iter().map(|path| (path.into(), Use::Read)).collect();
+    paths.extend(DEVICES.iter().map(|path| (path.into(), Use::Device)));
+    paths.extend(order.read.iter().map(|path| (path.clone(), Use::Read)));
+    paths.push((temporary.to_owned(), Use::Write));
+    paths
 }
 
 fn limits(order: &Order) -> Vec<(Resource, u64)> {
@@ -117,6 +149,8 @@ struct Setup {
     rules: Option<OwnedFd>,
     filter: Option<Filter>,
     parent: Pid,
+    /// Gets a byte when everything is set up.
+    set_up: OwnedFd,
 }
 
 impl Setup {
@@ -139,14 +173,15 @@ impl Setup {
             return Err(rustix::io::Errno::SRCH.into());
         }
         rustix::thread::set_no_new_privs(true)?;
-        close_on_exec()?;
+        kernel::close_on_exec()?;
         if let Some(rules) = &self.rules {
-            landlock::restrict(rules.as_raw_fd())?;
+            kernel::restrict(rules.as_raw_fd())?;
         }
-        match &self.filter {
-            Some(filter) => seccomp::install(filter),
-            None => Ok(()),
+        if let Some(filter) = &self.filter {
+            kernel::filter_calls(filter)?;
         }
+        rustix::io::write(&self.set_up, b"x")?;
+        Ok(())
     }
 }
 
@@ -166,16 +201,63 @@ fn most_expendable() {
     }
 }
 
-/// Whatever descriptors we were started with, the command gets the three standard ones.
-fn close_on_exec() -> io::Result<()> {
-    const CLOEXEC: u32 = 4;
-    // SAFETY: marks descriptors, which closes none of those that are in use before exec; no memory is passed.
-    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
-    let done = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, CLOEXEC) };
-    match done {
-        0 => Ok(()),
-        // A kernel before 5.11: our own descriptors are marked anyway, as Rust opens none without.
-        _ if matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+#[cfg(test)]
+mod tests {
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+    use super::*;
+    use crate::sandbox::order::RunLimits;
+
+    fn order(user: Option<User>, folder: &Path) -> Order {
+        let limits = RunLimits {
+            memory: 1 << 30,
+            processes: 64,
+            file: 1 << 20,
+            disk: 1 << 20,
+            files: 10,
+            processor_seconds: 10,
+            seconds: 10,
+            network: false,
+        };
+        Order {
+            user,
+            limits,
+            temporary: folder.to_owned(),
+            read: vec![folder.to_owned()],
+            landlock: false,
+            seccomp: false,
+            environment: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
+            report: None,
+        }
+    }
+
+    #[test]
+    fn what_fails_before_exec_is_not_the_programs_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let spawn = |user, program: &str| {
+            let command = [folder.path().join(program).into_os_string()];
+            super::spawn(&order(user, folder.path()), &command, folder.path()).map(|mut child| child.wait())
+        };
+        for (program, text) in [("missing", None), ("plain", Some("no program"))] {
+            if let Some(text) = text {
+                std::fs::write(folder.path().join(program), text).unwrap();
+            }
+            assert!(matches!(spawn(None, program), Err(NotSpawned::Program(_))), "{program}");
+        }
+        // A thread without rights cannot make another user of its child; that the program is missing as well never shows.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let none = CapabilitySet::empty();
+                let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+                set_capabilities(None, sets).unwrap();
+                let user = User { uid: 54_321, shadow: 54_322 };
+                let spawned = spawn(Some(user), "missing");
+                let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+                assert!(
+                    matches!(&spawned, Err(NotSpawned::Sandbox(error)) if is_denied(error)),
+                    "{spawned:?}"
+                );
+            });
+        });
     }
 }

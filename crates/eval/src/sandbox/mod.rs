@@ -1,11 +1,25 @@
 //! Runs commands as users of their own, under limits, so that nothing of them survives.
 //!
-//! Each command has a process of ours that watches over it (`supervise`); it gives up its rights between fork and
-//! exec (`child`), the kernel keeps it to its files (`landlock`) and calls (`seccomp`), and when it ends, whatever
-//! it started ends with it (`sweep`). `running` is the evaluation's end of such a process.
+//! ```text
+//!  evaluation        │ supervisor: `taskwright sandbox`         │ child
+//!  ──────────────────┼──────────────────────────────────────────┼─────────────────────────────────────
+//!  order ───────────▶│ waits for the user's lock,               │
+//!                    │ ends what an earlier one left, ─ fork ──▶│ gives up its rights ──▶ exec
+//!                    │                                          │   │ fails: infrastructure   │ fails: the program
+//!  reads pipes       │ watches limits ◀─────────────────────────┼───┴─────────────────────────▶ runs
+//!  SIGTERM ─────────▶│   ended, asked to, orphaned, or a limit  │
+//!                    │ sweeps: kills whatever descends from it, │ gone
+//!                    │ removes its files                        │
+//!  report ◀──────────│ writes the report, ends                  │
+//! ```
+//!
+//! `order` is what the two say to each other, `running` the evaluation's end, `supervise` the process that watches,
+//! `child` what happens between fork and exec, where the kernel is told the files (`landlock`) and calls (`seccomp`) it
+//! keeps the command to; `sweep` leaves no process. All unsafe code is in `kernel`.
 
 mod child;
 pub(crate) mod folder;
+mod kernel;
 mod landlock;
 pub(crate) mod order;
 mod procfs;
@@ -13,24 +27,26 @@ pub(crate) mod running;
 mod seccomp;
 pub(crate) mod supervise;
 mod sweep;
+mod user;
 mod users;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, Permissions};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::{Error, Result, failed};
 
 use self::order::RunLimits;
 pub(crate) use self::running::Cell;
 pub(crate) use self::users::Lease;
 use self::users::Pool;
-use crate::error::{EvalError, Result, failed};
 
 pub use self::supervise::command_main;
 
@@ -87,15 +103,8 @@ struct Inner {
     programs: Vec<PathBuf>,
     gaps: Vec<IsolationGap>,
     next_cell: AtomicU64,
-    /// Held as long as we live, so that nobody else empties our folder.
-    lock: File,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // Closing it is not enough: a process that is just being started has it open until it executes its program.
-        let _ = self.lock.unlock();
-    }
+    /// As long as we live, so that nobody else empties our folder.
+    _lock: LockFile,
 }
 
 impl Sandbox {
@@ -109,7 +118,7 @@ impl Sandbox {
         let pool = match users(&runtime) {
             Ok(pool) => Some(Arc::new(pool)),
             Err(why) if isolation == IsolationMode::Required => {
-                return Err(EvalError::new(format!(
+                return Err(Error::new(format!(
                     "candidates cannot be run as users of their own: {why}; start the eval sidecar as root with the \
                      capabilities SETUID, SETGID, CHOWN, DAC_OVERRIDE, FOWNER and KILL, which Docker gives by default"
                 )));
@@ -122,7 +131,7 @@ impl Sandbox {
                 None
             }
         };
-        let landlock = landlock::version();
+        let landlock = kernel::landlock_version();
         match landlock {
             None => gaps.push(gap("landlock",
                 "this kernel has no Landlock or forbids it: candidates are kept from files by file rights alone, and \
@@ -145,7 +154,7 @@ impl Sandbox {
             programs,
             gaps,
             next_cell: AtomicU64::new(0),
-            lock,
+            _lock: lock,
         }));
         let tried = sandbox.try_out();
         if let Some(inner) = Arc::get_mut(&mut sandbox.0) {
@@ -193,7 +202,7 @@ impl Sandbox {
         }
         match running.stop() {
             report if report.status == Some(0) => Ok(()),
-            report => Err(EvalError::new(format!(
+            report => Err(Error::new(format!(
                 "the sandbox does not work here: a command that does nothing ended with {report:?} {}",
                 String::from_utf8_lossy(&said).trim()
             ))),
@@ -237,18 +246,14 @@ impl Sandbox {
     /// A user to run something as that is no command of ours. Waits until one is free; none if told to give up first.
     pub(crate) fn lease(&self, give_up: &dyn Fn() -> bool) -> Result<Option<Lease>> {
         let pool =
-            self.0.pool.as_ref().ok_or_else(|| EvalError::new("there is no user to run a candidate as"))?;
+            self.0.pool.as_ref().ok_or_else(|| Error::new("there is no user to run a candidate as"))?;
         Ok(pool.take(1, give_up).and_then(|mut leases| leases.pop()))
     }
 
     /// One place to run commands in.
     pub(crate) fn cell(&self) -> Result<Cell> {
         let cells = self.cells(1, &|| false)?;
-        cells
-            .into_iter()
-            .flatten()
-            .next()
-            .ok_or_else(|| EvalError::new("there is no user to run a command as"))
+        cells.into_iter().flatten().next().ok_or_else(|| Error::new("there is no user to run a command as"))
     }
 
     /// `PATH` of what runs.
@@ -271,37 +276,26 @@ pub fn remove_folder(path: &Path) -> std::io::Result<()> {
 }
 
 /// Makes the runtime folder ours, alone and empty.
-fn prepare(runtime: &Path) -> Result<File> {
+fn prepare(runtime: &Path) -> Result<LockFile> {
     if !runtime.is_dir() {
         DirBuilder::new().recursive(true).mode(0o711).create(runtime).map_err(failed("making", runtime))?;
     }
     let owner = std::fs::metadata(runtime).map_err(failed("reading", runtime))?.uid();
     if owner != rustix::process::geteuid().as_raw() {
-        return Err(EvalError::new(format!(
+        return Err(Error::new(format!(
             "the runtime folder `{}` belongs to user {owner}: name one that is ours",
             runtime.display()
         )));
     }
     std::fs::set_permissions(runtime, Permissions::from_mode(0o711)).map_err(failed("changing", runtime))?;
-    let path = runtime.join("lock");
-    let lock = File::options()
-        .create(true)
-        .write(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(failed("opening", &path))?;
-    // Who held it may have died while a process was being started, which has it open until it executes its program.
-    let start = Instant::now();
-    while lock.try_lock().is_err() {
-        if start.elapsed() > Duration::from_secs(1) {
-            return Err(EvalError::new(format!(
-                "another process works in the runtime folder `{}`: end it, or name another folder",
-                runtime.display()
-            )));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    // Whoever held it may have died while a process was being started, which has it open until it executes its program.
+    let wait = Wait { limit: Some(Duration::from_secs(1)), ..Wait::none() };
+    let Attempt::Held(lock) = LockFile::acquire(runtime.join("lock"), &wait)? else {
+        return Err(Error::new(format!(
+            "another process works in the runtime folder `{}`: end it, or name another folder",
+            runtime.display()
+        )));
+    };
     for entry in std::fs::read_dir(runtime).map_err(failed("reading", runtime))? {
         let path = entry.map_err(failed("reading", runtime))?.path();
         if path.ends_with("lock") {
@@ -323,7 +317,7 @@ fn users(runtime: &Path) -> Result<Pool, String> {
     }
     let pool = Pool::new().map_err(|error| error.to_string())?;
     let user = pool.any().ok_or("the pool is empty")?;
-    match users::as_user(user, || rustix::fs::stat(runtime.join("lock"))) {
+    match user::as_user(user, || rustix::fs::stat(runtime.join("lock"))) {
         Ok(Ok(_)) => Ok(pool),
         Ok(Err(error)) => Err(format!(
             "the runtime folder `{}` cannot be reached by others than us ({error}), choose one below folders that everyone may pass",

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use taskwright_base::write::{self, Durable};
+use taskwright_base::{Error, Result};
 
-use super::users::User;
-use crate::error::{EvalError, Result, failed};
+use super::user::User;
 
 /// The environment variable that holds the order of a `taskwright sandbox`.
 pub(crate) const VARIABLE: &str = "TASKWRIGHT_SANDBOX";
@@ -32,7 +33,7 @@ pub(crate) struct RunLimits {
     pub network: bool,
 }
 
-/// Everything that a sandboxed command needs besides its words.
+/// Everything that a sandboxed command needs besides its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {
@@ -58,18 +59,18 @@ impl Order {
     /// The order in our environment.
     pub fn from_environment() -> Result<Self> {
         let Some(text) = std::env::var_os(VARIABLE) else {
-            return Err(EvalError::new(
+            return Err(Error::new(
                 "this command is for scorers: it needs the environment that an evaluation gives its `score` command",
             ));
         };
         serde_json::from_slice(text.as_encoded_bytes())
-            .map_err(|error| EvalError::new(format!("the variable {VARIABLE} is damaged: {error}")))
+            .map_err(|error| Error::new(format!("the variable {VARIABLE} is damaged: {error}")))
     }
 
     /// The order as the variable's value.
     pub fn to_variable(&self) -> Result<String> {
         serde_json::to_string(self)
-            .map_err(|error| EvalError::new(format!("an order cannot be written: {error}")))
+            .map_err(|error| Error::new(format!("an order cannot be written: {error}")))
     }
 }
 
@@ -89,11 +90,56 @@ pub(crate) enum Violation {
     Time,
 }
 
+/// Why a command did not start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NotStarted {
+    /// Whose fault that is.
+    pub cause: Cause,
+    /// What happened.
+    pub message: String,
+}
+
+/// Whose fault it is that a command did not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Cause {
+    /// The program's: it is not there, may not be executed, or is none.
+    Program,
+    /// The machine's or the sandbox's: no process could be made, or its rights not be set up.
+    Infrastructure,
+}
+
+impl NotStarted {
+    pub fn infrastructure(message: impl Into<String>) -> Self {
+        Self { cause: Cause::Infrastructure, message: message.into() }
+    }
+
+    /// The error of whoever needed the command.
+    pub fn to_error(&self) -> Error {
+        Error::new(format!("a command could not be started: {}", self.message))
+    }
+}
+
+impl RunLimits {
+    /// What is said of a command that passed one of them.
+    pub fn passed(&self, violation: Violation) -> String {
+        match violation {
+            Violation::Memory => format!("ended: more than {} MiB of memory", self.memory >> 20),
+            Violation::Disk => format!("ended: more than {} MiB of temporary files", self.disk >> 20),
+            Violation::Files => {
+                format!("ended: more than {} temporary files, or folders too deep", self.files)
+            }
+            Violation::Processes => format!("ended: more than {} processes", self.processes),
+            Violation::Time => format!("ended: not finished after {} s", self.seconds),
+        }
+    }
+}
+
 /// What became of a command.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// Why it did not start.
-    pub not_started: Option<String>,
+    pub not_started: Option<NotStarted>,
     /// Its exit status.
     pub status: Option<i32>,
     /// The signal that ended it.
@@ -107,13 +153,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Writes it whole or not at all.
+    /// Writes it, or leaves nothing: whoever waits for it takes a missing one for a watcher that was killed.
     pub fn write(&self, file: &Path) -> Result<()> {
         let bytes = serde_json::to_vec(self)
-            .map_err(|error| EvalError::new(format!("a report cannot be written: {error}")))?;
-        let part = file.with_extension("part");
-        std::fs::write(&part, bytes).map_err(failed("writing", &part))?;
-        std::fs::rename(&part, file).map_err(failed("writing", file))
+            .map_err(|error| Error::new(format!("a report cannot be written: {error}")))?;
+        write::atomic(file, Durable::No, &bytes)
     }
 
     /// Reads it; none if the process was killed before it could write one.

@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal};
+use taskwright_base::{Result, failed, failed_to};
 
-use super::order::{self, Order, Report, RunLimits};
-use super::supervise::handle_of;
-use super::users::{Lease, User};
+use super::order::{self, NotStarted, Order, Report, RunLimits};
+use super::supervise::{USER_LOCK, handle_of};
+use super::user::User;
+use super::users::Lease;
 use super::{Sandbox, folder, make_folder};
-use crate::error::{EvalError, Result, failed, failed_to};
 
 /// How long a watcher may take to end everything below it before it is ended itself.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -34,7 +35,7 @@ pub(crate) struct Cell {
 
 /// A command to be run.
 pub(crate) struct Start<'a> {
-    /// Its words.
+    /// The program and its arguments.
     pub command: &'a [String],
     /// Its working directory.
     pub folder: &'a Path,
@@ -180,8 +181,8 @@ impl Cell {
 impl Drop for Cell {
     fn drop(&mut self) {
         // Whoever watches over a command leaves this file empty when nothing of it is left.
-        let left = match std::fs::metadata(self.path.join("turn")) {
-            Ok(turn) => turn.len() > 0,
+        let left = match std::fs::metadata(self.path.join(USER_LOCK)) {
+            Ok(lock) => lock.len() > 0,
             Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         };
         if let Some(lease) = self.lease.as_ref().filter(|_| left) {
@@ -278,7 +279,7 @@ impl Running {
     pub fn stop(mut self) -> Report {
         self.end();
         Report::read(&self.report).unwrap_or_else(|| Report {
-            not_started: Some("the process that watched over it was killed".to_owned()),
+            not_started: Some(NotStarted::infrastructure("the process that watched over it was killed")),
             ..Report::default()
         })
     }
@@ -329,12 +330,5 @@ fn piece(pipe: &mut Option<PipeReader>) -> Result<Option<Vec<u8>>> {
 impl Drop for Running {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-impl EvalError {
-    /// The error of a command that could not be started.
-    pub(crate) fn not_started(reason: &str) -> Self {
-        Self::new(format!("a command could not be started: {reason}"))
     }
 }

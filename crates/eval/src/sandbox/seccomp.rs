@@ -4,8 +4,6 @@
 //! reach: sockets of the internal network, by which a candidate could tell the optimizer what it is being asked;
 //! kernel objects that belong to no file and outlive a process; memory that no limit counts; new name spaces.
 
-use std::io;
-
 /// The instructions of the filter.
 pub(crate) type Filter = Vec<libc::sock_filter>;
 
@@ -124,18 +122,6 @@ fn step(code: u16, if_true: u8, if_false: u8, value: u32) -> libc::sock_filter {
 
 fn errno(error: i32) -> u32 {
     ERRNO | error.cast_unsigned()
-}
-
-/// Puts the calling thread under the filter, for good. It must have given up gaining privileges before. Nothing here
-/// allocates or locks: it is called between fork and exec.
-pub(crate) fn install(filter: &Filter) -> io::Result<()> {
-    let Ok(len) = u16::try_from(filter.len()) else { return Err(io::ErrorKind::InvalidInput.into()) };
-    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: `program` points to `len` live instructions, which the kernel copies and does not write to.
-    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
-    let done =
-        unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program, 0, 0) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

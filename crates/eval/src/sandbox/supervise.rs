@@ -15,16 +15,19 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitStatus};
+use taskwright_base::{Error, Result, failed, failed_to};
 
-use super::child;
+use super::child::{self, NotSpawned};
 use super::folder;
-use super::order::{Order, Report, Violation};
+use super::order::{Cause, NotStarted, Order, Report, Violation};
 use super::sweep;
 use super::watch::{INTERVAL, Watch};
-use crate::error::{Result, failed, failed_to};
 
 /// The sandbox itself failed.
-const OURS: u8 = 125;
+const SANDBOX_FAILED: u8 = 125;
+
+/// The lock's name in the folder of a cell.
+pub(super) const USER_LOCK: &str = "turn";
 
 /// Folders that everyone may write to.
 const SHARED: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"];
@@ -44,21 +47,22 @@ pub fn command_main(command: Vec<OsString>) -> ExitCode {
         Ok(ready) => ready,
         Err(error) => {
             eprintln!("taskwright sandbox: {error}");
-            return OURS.into();
+            return SANDBOX_FAILED.into();
         }
     };
     let (code, report) = match supervise(&order, &command, &mut end) {
         Ok(outcome) => outcome,
         Err(error) => {
             eprintln!("taskwright sandbox: {error}");
-            (OURS, Report { not_started: Some(error.to_string()), ..Report::default() })
+            let not_started = Some(NotStarted::infrastructure(error.to_string()));
+            (SANDBOX_FAILED, Report { not_started, ..Report::default() })
         }
     };
     if let Some(file) = &order.report
         && let Err(error) = report.write(file)
     {
         eprintln!("taskwright sandbox: {error}");
-        return OURS.into();
+        return SANDBOX_FAILED.into();
     }
     code.into()
 }
@@ -66,24 +70,33 @@ pub fn command_main(command: Vec<OsString>) -> ExitCode {
 fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Result<(u8, Report)> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| failed_to("becoming the reaper of orphans")(error.into()))?;
-    let Some(turn) = take_turn(&order.temporary, end)? else { return Ok((143, Report::default())) };
+    let Some(lock) = lock_user(&order.temporary, end)? else { return Ok((143, Report::default())) };
     if let Some(user) = order.user
-        && turn.begin()?
+        && lock.begin()?
         && !sweep::user_is_gone(user)
     {
-        return Err(crate::EvalError::new("processes of an earlier run cannot be ended"));
+        return Err(Error::new("processes of an earlier run cannot be ended"));
     }
     let temporary = Temporary::make(order)?;
     let child = match child::spawn(order, command, &temporary.0) {
         Ok(child) => child,
         Err(error) => {
             let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            eprintln!("taskwright sandbox: cannot run `{name}`: {error}");
-            let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-            return Ok((
-                code,
-                Report { not_started: Some(format!("cannot run `{name}`: {error}")), ..Report::default() },
-            ));
+            let (code, cause, error) = match error {
+                NotSpawned::Program(error) if error.kind() == io::ErrorKind::NotFound => {
+                    (127, Cause::Program, error)
+                }
+                NotSpawned::Program(error) => (126, Cause::Program, error),
+                NotSpawned::Sandbox(error) => (SANDBOX_FAILED, Cause::Infrastructure, error),
+            };
+            let what = match cause {
+                Cause::Program => "cannot run",
+                Cause::Infrastructure => "cannot set up a sandbox for",
+            };
+            let message = format!("{what} `{name}`: {error}");
+            eprintln!("taskwright sandbox: {message}");
+            let not_started = Some(NotStarted { cause, message });
+            return Ok((code, Report { not_started, ..Report::default() }));
         }
     };
     let main = i32::try_from(child.id()).unwrap_or(i32::MAX);
@@ -94,7 +107,7 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
     let survivors = sweep::end_descendants(order.user, main, &mut status);
     temporary.remove()?;
     if survivors == 0 {
-        turn.end()?;
+        lock.end()?;
     }
     if let Some(user) = order.user.filter(|_| !order.landlock) {
         // Nothing but file rights kept it from these.
@@ -110,30 +123,18 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
         survivors,
     };
     if let Some(violation) = violation {
-        eprintln!("taskwright sandbox: {}", describe(violation, order));
+        eprintln!("taskwright sandbox: {}", order.limits.passed(violation));
     }
     Ok((exit_code(&report), report))
 }
 
-/// What a limit that was passed is called.
-pub(crate) fn describe(violation: Violation, order: &Order) -> String {
-    let limits = &order.limits;
-    match violation {
-        Violation::Memory => format!("ended: more than {} MiB of memory", limits.memory >> 20),
-        Violation::Disk => format!("ended: more than {} MiB of temporary files", limits.disk >> 20),
-        Violation::Files => format!("ended: more than {} temporary files, or folders too deep", limits.files),
-        Violation::Processes => format!("ended: more than {} processes", limits.processes),
-        Violation::Time => format!("ended: not finished after {} s", limits.seconds),
-    }
-}
-
 fn exit_code(report: &Report) -> u8 {
     match (report.status, report.signal) {
-        _ if report.survivors > 0 => OURS,
+        _ if report.survivors > 0 => SANDBOX_FAILED,
         _ if report.violation.is_some() => 137,
-        (Some(status), _) => u8::try_from(status & 0xff).unwrap_or(OURS),
+        (Some(status), _) => u8::try_from(status & 0xff).unwrap_or(SANDBOX_FAILED),
         (_, Some(signal)) => 128 + u8::try_from(signal & 0x7f).unwrap_or(0),
-        _ => OURS,
+        _ => SANDBOX_FAILED,
     }
 }
 
@@ -209,13 +210,14 @@ impl EndRequests {
     }
 }
 
-/// The turn of one command among those that run as one user: ending the one would end the other.
-struct Turn {
+/// The lock of one command among those that run as one user: ending the one would end the other. Not base's lock file,
+/// which names its holder: this one is empty unless a command was not seen to its end, and only root may open it.
+struct UserLock {
     file: File,
     path: PathBuf,
 }
 
-impl Turn {
+impl UserLock {
     /// Whether the command before this one was not seen to its end, so that processes of it may be left.
     fn begin(&self) -> Result<bool> {
         let left = self.file.metadata().map_err(failed("reading", &self.path))?.len() > 0;
@@ -229,8 +231,8 @@ impl Turn {
 }
 
 /// Waits until no other command runs as this user. None if we are to end before.
-fn take_turn(folder: &Path, end: &mut EndRequests) -> Result<Option<Turn>> {
-    let path = folder.join("turn");
+fn lock_user(folder: &Path, end: &mut EndRequests) -> Result<Option<UserLock>> {
+    let path = folder.join(USER_LOCK);
     let file = File::options()
         .create(true)
         .append(true)
@@ -239,7 +241,7 @@ fn take_turn(folder: &Path, end: &mut EndRequests) -> Result<Option<Turn>> {
         .map_err(failed("opening", &path))?;
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Some(Turn { file, path })),
+            Ok(()) => return Ok(Some(UserLock { file, path })),
             Err(std::fs::TryLockError::WouldBlock) => {}
             Err(std::fs::TryLockError::Error(error)) => return Err(failed("locking", &path)(error)),
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use super::procfs::{self, ProcessId};
-use super::users::{User, as_user};
+use super::user::{User, as_user};
 
 /// How long processes may take to die: one that sleeps in the kernel cannot be hurried.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::folder;
 use super::order::{Order, RunLimits, Violation};
 use super::procfs;
-use super::users::{User, as_user};
+use super::user::{User, as_user};
 
 /// How often memory is looked at.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
@@ -78,7 +78,7 @@ impl Watch {
         (used.bytes.saturating_add(unnamed) > self.limits.disk).then_some(Violation::Disk)
     }
 
-    /// Asks what only the user itself, or the almighty, may ask.
+    /// Asks what only the user itself, or root, may ask.
     fn ask<T: Send>(&self, question: impl FnOnce() -> T + Send) -> Option<T> {
         match self.user {
             Some(user) => as_user(user, question).ok(),

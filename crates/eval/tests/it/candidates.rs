@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-fn open(folder: &Path, baseline: &ServeBaseline) -> taskwright_eval::error::Result<Store> {
+fn open(folder: &Path, baseline: &ServeBaseline) -> taskwright_base::Result<Store> {
     let sandbox = Sandbox::open(SandboxOptions {
         taskwright: TASKWRIGHT.into(),
         runtime: folder.join("run"),

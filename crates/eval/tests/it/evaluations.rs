@@ -241,6 +241,22 @@ fn a_program_of_the_candidates_that_is_missing_is_its_fault() {
 }
 
 #[test]
+fn a_machine_without_room_for_a_process_is_not_the_candidates_fault() {
+    use std::os::unix::fs::PermissionsExt;
+    if !common::is_root() {
+        println!("skipped: without a user of its own a candidate shares our count of processes");
+        return;
+    }
+    let task = Task::new().set("scorer.run", json!(["{candidate}/run"])).set("limits.processes", 0);
+    let candidate = task.candidate("candidate", HONEST);
+    let program = candidate.join("run");
+    write(&program, "#!/bin/sh\nexec python3 \"${0%/*}/main.py\"\n");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let result = evaluate(&task.open(), &candidate, &["a"]);
+    infrastructure(&result, ErrorClass::Infrastructure, "cannot set up a sandbox");
+}
+
+#[test]
 fn a_program_that_is_still_open_for_writing_is_waited_for() {
     use std::os::unix::fs::PermissionsExt;
     let task = Task::new().set("scorer.run", json!(["{candidate}/run"]));

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use taskwright_base::Error;
 use taskwright_eval::sandbox::SandboxOptions;
 use taskwright_eval::{
-    Cancel, End, ErrorClass, EvalError, EvaluationB, IsolationMode, ModeB, ModeBOptions, Observer, Outcome,
-    Place, PlanB, RunErrorKind, SampleResult, Sandbox, SidecarPlace, Trials,
+    Cancel, End, ErrorClass, EvaluationB, IsolationMode, ModeB, ModeBOptions, Observer, Outcome, Place,
+    PlanB, RunErrorKind, SampleResult, Sandbox, SidecarPlace, Trials,
 };
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::digest::content_digest;
@@ -142,11 +143,11 @@ impl Nested {
         })
     }
 
-    fn try_with(&self, told: &Told, cancel: &Cancel) -> Result<EvaluationB, EvalError> {
+    fn try_with(&self, told: &Told, cancel: &Cancel) -> Result<EvaluationB, Error> {
         self.try_at(&self.mode(), told, cancel)
     }
 
-    fn try_at(&self, mode: &ModeB, told: &Told, cancel: &Cancel) -> Result<EvaluationB, EvalError> {
+    fn try_at(&self, mode: &ModeB, told: &Told, cancel: &Cancel) -> Result<EvaluationB, Error> {
         let mut rules = mode.rules(None);
         rules.attempts = self.attempts;
         let samples = ["one".to_owned(), "two".to_owned()];

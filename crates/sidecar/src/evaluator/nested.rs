@@ -121,7 +121,6 @@ impl Nested {
         finished: &(dyn Fn(&SampleResult) + Sync),
         stop: &Cancel,
     ) -> Result<()> {
-        let text = |error: taskwright_eval::EvalError| Error::new(error.to_string());
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::clone(&self.serve),
             inner_tasks: self.inner_tasks.clone(),
@@ -131,13 +130,13 @@ impl Nested {
             registry_path: None,
             place: Place::Sidecar(place.clone()),
         })
-        .map_err(text)?;
+        ?;
         // Who may see samples is decided where they are shown; here is what there is to be seen.
         let bytes = usize::try_from(self.serve.feedback.max_bytes).unwrap_or(usize::MAX);
         let rules = mode.rules(Some(bytes));
         let name = record.file_name().and_then(|name| name.to_str()).unwrap_or("evaluation");
         let plan = PlanB { candidate, samples, rules: &rules, record, name };
-        let evaluation = mode.evaluate(&plan, &Watcher { finished }, stop).map_err(text)?;
+        let evaluation = mode.evaluate(&plan, &Watcher { finished }, stop)?;
         if let Some(trouble) = evaluation.trouble {
             eprintln!("taskwright: {trouble}");
         }

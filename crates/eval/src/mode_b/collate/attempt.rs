@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use taskwright_base::text;
 use taskwright_harbor::document::DocumentError;
 use taskwright_harbor::exceptions::{AgentCode, FailureClass, failure, reward_is_valid};
 use taskwright_harbor::job::TrialFolder;
@@ -167,7 +168,7 @@ fn record(trial: &TrialResult) -> Attempt {
 
 fn cut(message: &str) -> String {
     let message = message.trim_end();
-    let end = message.floor_char_boundary(MESSAGE);
-    let more = if end < message.len() { " ..." } else { "" };
-    message[..end].to_owned() + more
+    let kept = text::cut(message, MESSAGE);
+    let more = if kept.len() < message.len() { " ..." } else { "" };
+    kept.to_owned() + more
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::collate::{Collated, Collation, PlannedSample};
+use super::{EvaluationB, ModeB, Observer, PlanB};
 use crate::evaluation::{End, EvaluationResult};
 use crate::failure::ErrorClass;
-use crate::mode_b::collate::{Collated, Collation, PlannedSample};
-use crate::mode_b::{EvaluationB, ModeB, Observer, PlanB};
 use crate::summary::{Measured, summarize};
 
 /// What comes of a candidate that cannot be installed: every sample counts as failed.
@@ -26,11 +26,11 @@ pub(super) fn unusable(
     }
     let collated = collation.conclude();
     collated.samples.iter().for_each(|sample| observer.sample(sample, false));
-    whole(mode, collated, Vec::new(), End::Completed, start)
+    evaluation(mode, collated, Vec::new(), End::Completed, start)
 }
 
 /// What samples come to: a failed evaluation, if too many of them have no value.
-pub(super) fn whole(
+pub(super) fn evaluation(
     mode: &ModeB,
     collated: Collated,
     jobs: Vec<PathBuf>,

@@ -13,25 +13,25 @@
 //! Harbor's own results are the record: a trial is kept the moment Harbor has written it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::write::{self, Durable};
+use taskwright_base::{Error, Result, failed};
 
 use crate::cancel::Cancel;
-use crate::error::{EvalError, Result, failed};
+use crate::copy::copy;
 use crate::failure::ErrorClass;
-use crate::mode_a::stage;
 use crate::sandbox::folder;
 
 /// A record that we work on.
 #[derive(Debug)]
 pub(super) struct Record {
     dir: PathBuf,
-    lock: File,
+    lock: LockFile,
 }
 
 /// One job of a record.
@@ -88,36 +88,22 @@ pub(super) enum How {
 impl Record {
     /// Opens a record, or begins it. Waits for who else works on it; `waiting` is called once if that takes a while.
     /// None if it was cancelled meanwhile.
-    pub fn open(dir: &Path, waiting: &dyn Fn(), cancel: &Cancel) -> Result<Option<Self>> {
+    pub fn open(dir: &Path, waiting: &dyn Fn(&str), cancel: &Cancel) -> Result<Option<Self>> {
         for folder in ["rounds", "jobs"] {
             let folder = dir.join(folder);
             std::fs::create_dir_all(&folder).map_err(failed("making", &folder))?;
         }
         let dir = dir.canonicalize().map_err(failed("finding", dir))?;
-        let path = dir.join("lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(failed("opening", &path))?;
-        let mut tries = 0_u32;
-        while lock.try_lock().is_err() {
-            if cancel.is_cancelled() {
-                return Ok(None);
-            }
-            if tries == 5 {
-                waiting();
-            }
-            tries = tries.saturating_add(1);
-            std::thread::sleep(Duration::from_millis(100));
+        let stop = || cancel.is_cancelled();
+        match LockFile::acquire(dir.join("lock"), &Wait::until(waiting, &stop))? {
+            Attempt::Held(lock) => Ok(Some(Self { dir, lock })),
+            Attempt::Stopped | Attempt::Busy(_) => Ok(None),
         }
-        Ok(Some(Self { dir, lock }))
     }
 
     /// The lock: to be held by all that works on the record.
     pub fn lock(&self) -> &File {
-        &self.lock
+        self.lock.file()
     }
 
     /// The folder of the record.
@@ -136,7 +122,7 @@ impl Record {
         if !place.is_dir() {
             let part = self.dir.join("candidate.part");
             folder::remove(&part).map_err(failed("removing", &part))?;
-            stage::copy(files, &part)?;
+            copy(files, &part)?;
             std::fs::rename(&part, &place).map_err(failed("moving", &place))?;
         }
         Ok(place)
@@ -190,19 +176,7 @@ impl Round {
     /// Keeps how the round ended.
     pub fn write_end(&self, end: &RoundEnd) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(end)
-            .map_err(|error| EvalError::new(format!("the end of a round cannot be recorded: {error}")))?;
-        write_whole(&self.end, &bytes)
+            .map_err(|error| Error::new(format!("the end of a round cannot be recorded: {error}")))?;
+        write::atomic(&self.end, Durable::Yes, &bytes)
     }
-}
-
-/// Writes a file whole or not at all.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    // Whoever may enter the record may read it: the run may be another user.
-    let mut file = tempfile::Builder::new()
-        .permissions(std::fs::Permissions::from_mode(0o644))
-        .tempfile_in(folder)
-        .map_err(failed("writing", path))?;
-    io::Write::write_all(&mut file, bytes).map_err(failed("writing", path))?;
-    file.persist(path).map(drop).map_err(|error| failed("writing", path)(error.error))
 }

@@ -1,4 +1,4 @@
-//! Our side: one `score` process that is handed every sample of an evaluation and answers each.
+//! The scorer's side: one `score` process that is handed every sample of an evaluation and answers each.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use taskwright_base::{Error, Result, failed, failed_to, text};
 
 use super::json;
-use crate::error::{Result, failed, failed_to};
 use crate::result::Score;
 use crate::tail::Tail;
 
@@ -70,7 +70,7 @@ impl Scorer {
         let (Some(mut stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(crate::EvalError::new("the scorer has no standard streams"));
+            return Err(Error::new("the scorer has no standard streams"));
         };
         let (lines, receiver): (Sender<Vec<u8>>, Receiver<Vec<u8>>) = channel();
         let queued = Arc::new(AtomicU64::new(0));
@@ -234,8 +234,9 @@ pub(crate) fn verdict(line: &[u8], feedback_bytes: usize) -> Result<Verdict, (Op
     fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
         Option::deserialize(deserializer)
     }
-    let text = json::compact(line).map_err(|what| (json::id_of_damaged(line), format!("its line {what}")))?;
-    let written: Written = serde_json::from_str(&text)
+    let line_text =
+        json::compact(line).map_err(|what| (json::id_of_damaged(line), format!("its line {what}")))?;
+    let written: Written = serde_json::from_str(&line_text)
         .map_err(|error| (json::id_of_damaged(line), format!("its line says {error}")))?;
     let feedback = written.feedback.and_then(|feedback| match feedback {
         Value::Null => None,
@@ -246,23 +247,11 @@ pub(crate) fn verdict(line: &[u8], feedback_bytes: usize) -> Result<Verdict, (Op
         Some(score) => Ok(Score {
             score,
             metrics: written.metrics.unwrap_or_default(),
-            feedback: feedback.map(|text| cut(text, feedback_bytes)),
+            feedback: feedback.map(|said| text::cut(&said, feedback_bytes).to_owned()),
         }),
         None => Err(feedback.unwrap_or_else(|| "it gave no reason".to_owned())),
     };
     Ok(Verdict { id: written.id, score })
-}
-
-/// The beginning of a text, in at most so many bytes.
-fn cut(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        let mut end = most;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-    }
-    text
 }
 
 #[cfg(test)]

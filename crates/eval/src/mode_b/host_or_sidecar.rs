@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
+use taskwright_base::{Error, Result, failed};
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::command::BesideLauncher;
 use taskwright_language::model::{HarborRun, RunAs};
 
-use super::record::Record;
+use super::record_folder::Record;
 use crate::cancel::Cancel;
-use crate::error::{EvalError, Result, failed};
 use crate::sandbox::{Lease, Sandbox};
 
 /// Where the nested run happens.
@@ -38,7 +38,7 @@ pub struct SidecarPlace {
     pub docker_socket: Option<PathBuf>,
 }
 
-/// The user that one evaluation runs as, and the words that change to it. Its processes end with it.
+/// The user that one evaluation runs as, and the arguments that change to it. Its processes end with it.
 #[derive(Debug)]
 pub(super) struct Runner {
     before: Vec<OsString>,
@@ -110,7 +110,7 @@ impl Runner {
     pub fn settle(&self) -> Result<()> {
         match &self.lease {
             Some(lease) if !lease.end_processes() => {
-                Err(EvalError::new("processes that the nested run left behind cannot be ended"))
+                Err(Error::new("processes that the nested run left behind cannot be ended"))
             }
             _ => Ok(()),
         }

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::error::{EvalError, Result};
+use taskwright_base::{Error, Result};
+
+use super::collate::PlannedSample;
+use super::{ModeB, PlanB};
 use crate::failure::ErrorClass;
-use crate::mode_b::collate::PlannedSample;
-use crate::mode_b::{ModeB, PlanB};
 use crate::result::SampleResult;
 
 /// The samples of the plan, each of which must be there once.
@@ -15,7 +16,7 @@ pub(super) fn planned(mode: &ModeB, plan: &PlanB<'_>) -> Result<Vec<PlannedSampl
         .iter()
         .map(|id| {
             if !seen.insert(id) {
-                return Err(EvalError::new(format!("the sample `{id}` stands in the plan twice")));
+                return Err(Error::new(format!("the sample `{id}` stands in the plan twice")));
             }
             if mode.harbor.tasks.is_empty() {
                 let directory = id.rsplit('/').next().unwrap_or(id).to_owned();
@@ -23,7 +24,7 @@ pub(super) fn planned(mode: &ModeB, plan: &PlanB<'_>) -> Result<Vec<PlannedSampl
             }
             match mode.harbor.tasks.get(id) {
                 Some(task) => Ok(PlannedSample::of(id, task)),
-                None => Err(EvalError::new(format!("the task `{}` has no sample `{id}`", mode.serve.task))),
+                None => Err(Error::new(format!("the task `{}` has no sample `{id}`", mode.serve.task))),
             }
         })
         .collect()
@@ -40,7 +41,7 @@ pub(super) fn with_others(mode: &ModeB, mut planned: Vec<PlannedSample>) -> Vec<
 
 /// How many attempts at a sample have still to be made: what is graded or the candidate's failure is done, what we
 /// failed is not.
-pub(in crate::mode_b) fn left(expected: u64, result: &SampleResult) -> u64 {
+pub(super) fn left(expected: u64, result: &SampleResult) -> u64 {
     let attempts = result.attempts.as_ref().map(|attempts| attempts.list.as_slice()).unwrap_or_default();
     let is_done = |class: Option<ErrorClass>| match class {
         None | Some(ErrorClass::Candidate | ErrorClass::Timeout | ErrorClass::Budget) => true,
@@ -49,3 +50,6 @@ pub(in crate::mode_b) fn left(expected: u64, result: &SampleResult) -> u64 {
     let done = attempts.iter().filter(|attempt| attempt.reward.is_some() || is_done(attempt.class)).count();
     expected.saturating_sub(done as u64)
 }
+
+#[cfg(test)]
+mod tests;

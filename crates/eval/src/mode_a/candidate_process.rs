@@ -7,33 +7,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use taskwright_base::{Error, Result, failed};
 
 use super::json;
-use super::rows::{Row, named_files, quoted};
-use super::stage::{self, Words};
-use crate::error::{EvalError, Result, failed};
+use super::limits::{FAREWELL, MOST_GARBAGE, TICK};
+use super::placeholders::Placeholders;
+use super::rows::{Row, named_files};
+use crate::copy::copy;
 use crate::failure::RunErrorKind;
-use crate::sandbox::Cell;
-use crate::sandbox::folder;
-use crate::sandbox::order::{Report, RunLimits};
+use crate::sandbox::order::{Cause, Report, RunLimits};
 use crate::sandbox::running::{Running, Start, Stream};
-use crate::sandbox::supervise::describe;
+use crate::sandbox::{Cell, folder};
 use crate::tail::Tail;
-
-/// How long a process that has answered everything may take to end by itself.
-const FAREWELL: Duration = Duration::from_secs(1);
-/// How many lines a process may print that answer nothing: each costs us work.
-const MOST_GARBAGE: u32 = 1000;
-/// How often cancellation is looked for.
-const TICK: Duration = Duration::from_millis(50);
 
 /// What became of a sample's `run`.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    /// Its output as compact JSON, or how it failed.
-    pub output: Result<String, Failure>,
+    /// Its output as compact JSON, or how it failed. None where the scorer runs the candidate itself.
+    pub output: Result<Option<Box<RawValue>>, Failure>,
     /// Seconds from the answer before it.
     pub seconds: f64,
     /// The tail of standard error meanwhile.
@@ -49,7 +42,7 @@ pub(crate) struct Failure {
 
 /// What all runs of an evaluation share.
 pub(crate) struct Runner<'a> {
-    pub words: &'a Words<'a>,
+    pub placeholders: &'a Placeholders<'a>,
     pub command: &'a [String],
     pub environment: &'a std::collections::BTreeMap<String, String>,
     pub limits: RunLimits,
@@ -63,33 +56,45 @@ pub(crate) struct Runner<'a> {
 }
 
 /// A sample of a batch.
-pub(crate) struct Request {
-    /// Its place in the plan.
-    pub place: usize,
-    pub id: String,
+pub(crate) struct Request<'a> {
+    /// Its position among the samples.
+    pub sample: usize,
+    pub id: &'a str,
     pub row: Row,
+}
+
+/// A line that a candidate reads.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    input: &'a RawValue,
 }
 
 impl Runner<'_> {
     /// Runs a batch in a cell. Each sample is delivered once, as it is answered; those that are not when this fails, or
     /// when it is told to stop, are not delivered.
-    pub fn run(&self, cell: &Cell, batch: &[Request], deliver: &mut dyn FnMut(usize, Answer)) -> Result<()> {
+    pub fn run(
+        &self,
+        cell: &Cell,
+        batch: &[Request<'_>],
+        deliver: &mut dyn FnMut(usize, Answer),
+    ) -> Result<()> {
         let mut input = self.input(cell, batch)?;
         input.seek(SeekFrom::Start(0)).map_err(failed("rewinding", cell.path()))?;
-        let command: Vec<String> = self.command.iter().map(|word| self.words.fill(word)).collect();
+        let command = self.placeholders.fill_all(self.command);
         let mut environment = self.environment.clone();
         environment.insert("TASKWRIGHT_DATA".to_owned(), data_folder(cell).to_string_lossy().into_owned());
         let running = cell.start(&Start {
             command: &command,
-            folder: self.words.candidate,
+            folder: self.placeholders.candidate,
             limits: self.limits.clone(),
-            read: vec![self.words.candidate.to_owned(), self.words.scorer.to_owned()],
+            read: vec![self.placeholders.candidate.to_owned(), self.placeholders.scorer.to_owned()],
             environment: &environment,
             input: Some(input),
         })?;
         let mut talk = Talk {
             runner: self,
-            waiting: batch.iter().map(|request| (request.id.as_str(), request.place)).collect(),
+            waiting: batch.iter().map(|request| (request.id, request.sample)).collect(),
             line: Vec::new(),
             printed: 0,
             garbage: None,
@@ -103,7 +108,7 @@ impl Runner<'_> {
     }
 
     /// Writes the requests, and the files that they name.
-    fn input(&self, cell: &Cell, batch: &[Request]) -> Result<std::fs::File> {
+    fn input(&self, cell: &Cell, batch: &[Request<'_>]) -> Result<std::fs::File> {
         let data = data_folder(cell);
         folder::remove(&data).map_err(failed("removing", &data))?;
         crate::sandbox::make_folder(&data, 0o750)?;
@@ -111,10 +116,11 @@ impl Runner<'_> {
         let (mut file, path) = cell.readable("requests")?;
         let mut text = Vec::new();
         for request in batch {
-            let line = format!("{{\"id\":{},\"input\":{}}}\n", quoted(&request.id), request.row.input);
-            text.extend_from_slice(line.as_bytes());
+            serde_json::to_writer(&mut text, &Line { id: request.id, input: &request.row.input })
+                .map_err(|error| Error::new(format!("a request cannot be written: {error}")))?;
+            text.push(b'\n');
             for name in named_files(self.dataset, self.row_files, &request.row.texts) {
-                stage::copy(&self.dataset.join(&name), &data.join(&name))?;
+                copy(&self.dataset.join(&name), &data.join(&name))?;
             }
         }
         file.write_all(&text).map_err(failed("writing", &path))?;
@@ -156,7 +162,7 @@ enum Ending {
     Process(Box<Report>, Option<String>),
     /// It took too long.
     Late(String),
-    /// It printed too much, in these words.
+    /// It printed too much, as this says.
     Flood(String),
     /// Everything was answered, or we were told to stop.
     Done,
@@ -194,7 +200,7 @@ impl Talk<'_, '_> {
                 self.last_line();
                 let order = running.order().clone();
                 let report = running.stop();
-                let said = report.violation.map(|violation| describe(violation, &order));
+                let said = report.violation.map(|violation| order.limits.passed(violation));
                 return Ok(Ending::Process(Box::new(report), said));
             }
         }
@@ -240,7 +246,7 @@ impl Talk<'_, '_> {
         let invalid = |what: String| Failure { kind: RunErrorKind::InvalidOutput, detail: what };
         let (id, output) = match json::compact(line) {
             Ok(text) => match serde_json::from_str::<Answered<'_>>(&text) {
-                Ok(answered) => (Some(answered.id), Ok(answered.output.get().to_owned())),
+                Ok(answered) => (Some(answered.id), Ok(answered.output.to_owned())),
                 Err(_) => (
                     json::id_of_damaged(line),
                     Err(invalid("the answer is not an object with an `id` and an `output`".to_owned())),
@@ -249,7 +255,7 @@ impl Talk<'_, '_> {
             Err(what) => (json::id_of_damaged(line), Err(invalid(format!("the answer {what}")))),
         };
         match (id.and_then(|id| self.waiting.remove(id.as_str())), output) {
-            (Some(place), output) => self.finish(place, output),
+            (Some(sample), output) => self.finish(sample, output.map(Some)),
             (None, Err(failure)) => self.discard(failure.detail),
             (None, Ok(_)) => {
                 self.discard("an answer's id is none that was asked for, or was answered before".to_owned());
@@ -262,11 +268,11 @@ impl Talk<'_, '_> {
         self.garbage.get_or_insert(why);
     }
 
-    fn finish(&mut self, place: usize, output: Result<String, Failure>) {
+    fn finish(&mut self, sample: usize, output: Result<Option<Box<RawValue>>, Failure>) {
         let seconds = self.last.elapsed().as_secs_f64();
         self.last = Instant::now();
         let transcript = self.transcript.take();
-        (self.deliver)(place, Answer { output, seconds, transcript });
+        (self.deliver)(sample, Answer { output, seconds, transcript });
     }
 
     /// Delivers what was not answered.
@@ -282,12 +288,12 @@ impl Talk<'_, '_> {
         let seconds = self.last.elapsed().as_secs_f64();
         // What it complained of may have come together with the answer before.
         let transcript = self.transcript.whole();
-        let mut places: Vec<usize> = self.waiting.drain().map(|(_, place)| place).collect();
-        places.sort_unstable();
-        for (number, place) in places.into_iter().enumerate() {
+        let mut samples: Vec<usize> = self.waiting.drain().map(|(_, sample)| sample).collect();
+        samples.sort_unstable();
+        for (number, sample) in samples.into_iter().enumerate() {
             // Once is enough: a batch may have thousands.
             let transcript = if number == 0 { Arc::clone(&transcript) } else { Arc::from("") };
-            (self.deliver)(place, Answer { output: Err(failure.clone()), seconds, transcript });
+            (self.deliver)(sample, Answer { output: Err(failure.clone()), seconds, transcript });
         }
         Ok(())
     }
@@ -295,20 +301,18 @@ impl Talk<'_, '_> {
     /// Whose fault it is that a process ended without having answered.
     fn failure(&mut self, report: &Report, violation: Option<String>, command: &[String]) -> Result<Failure> {
         let crash = |detail: String| Failure { kind: RunErrorKind::Crash, detail };
-        if let Some(reason) = &report.not_started {
+        if let Some(not_started) = &report.not_started {
             // A program out of the candidate's own files may be missing or broken; any other is ours to provide.
             let program = command.first().map(String::as_str).unwrap_or_default();
-            let theirs = Path::new(program).starts_with(self.runner.words.candidate)
+            let is_theirs = Path::new(program).starts_with(self.runner.placeholders.candidate)
                 || (program.contains('/') && !program.starts_with('/'));
-            let known = reason.starts_with("cannot run");
-            return if theirs && known {
-                Ok(crash(reason.clone()))
-            } else {
-                Err(EvalError::not_started(reason))
+            return match not_started.cause {
+                Cause::Program if is_theirs => Ok(crash(not_started.message.clone())),
+                Cause::Program | Cause::Infrastructure => Err(not_started.to_error()),
             };
         }
         if report.survivors > 0 {
-            return Err(EvalError::new(format!("{} processes of a run cannot be ended", report.survivors)));
+            return Err(Error::new(format!("{} processes of a run cannot be ended", report.survivors)));
         }
         Ok(match (violation, report.status, report.signal) {
             (Some(violation), ..) => crash(violation),
@@ -321,7 +325,7 @@ impl Talk<'_, '_> {
             },
             (None, Some(status), _) => crash(format!("the program ended with exit status {status}")),
             (None, None, Some(signal)) => crash(format!("the program was ended by signal {signal}")),
-            (None, None, None) => return Err(EvalError::new("a run ended without a status")),
+            (None, None, None) => return Err(Error::new("a run ended without a status")),
         })
     }
 }

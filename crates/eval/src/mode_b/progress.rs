@@ -6,12 +6,12 @@ use taskwright_harbor::job::TrialFolder;
 use taskwright_harbor::watch::TrialEvent;
 
 use super::collate::Collation;
-use super::evaluate::left;
+use super::samples::left;
 use super::{Observer, Trials};
 use crate::result::Outcome;
 
 /// What is known of a job while it runs.
-pub(super) struct Live<'a> {
+pub(super) struct Progress<'a> {
     pub observer: &'a dyn Observer,
     /// All that was on record before, and each trial as it ends.
     pub collation: Collation<'a>,
@@ -26,7 +26,7 @@ pub(super) struct Live<'a> {
     pub ended: HashSet<String>,
 }
 
-impl Live<'_> {
+impl Progress<'_> {
     /// Takes what happened to a trial.
     pub fn take(&mut self, event: &TrialEvent) {
         match event {

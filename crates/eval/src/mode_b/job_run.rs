@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use taskwright_base::{Error, Result};
 use taskwright_harbor::child::{Environment, Patience, describe, tail};
 use taskwright_harbor::command::HarborCommand;
 use taskwright_harbor::job::{JobFolder, TrialFolder};
 use taskwright_harbor::run::{self, Ended, Run};
 use taskwright_harbor::watch::TrialEvent;
 
-use super::record::{How, Record, Round};
+use super::record_folder::{How, Record, Round};
 use crate::cancel::Cancel;
-use crate::error::{EvalError, Result};
 
 /// How much of Harbor's log an error quotes.
 const TAIL: usize = 1200;
@@ -84,7 +84,7 @@ pub(super) fn run(job: &Job<'_>, observe: &mut dyn FnMut(&TrialEvent)) -> Result
         (job.say)(&format!("{why}: stopping Harbor, which is given time to remove its containers"));
         false
     });
-    let ended = ended.map_err(|error| EvalError::new(error.to_string()))?;
+    let ended = ended.map_err(|error| Error::new(error.to_string()))?;
     check_version(job)?;
     let status = format!("`harbor run` {}", describe(ended.status));
     let trouble = trouble(job, &ended, how);
@@ -105,7 +105,7 @@ fn check_version(job: &Job<'_>) -> Result<()> {
     let lock = JobFolder::open(&job.round.job_dir).and_then(|folder| folder.lock());
     let ran = lock.ok().flatten().and_then(|lock| lock.harbor_version);
     match ran {
-        Some(version) if version != job.harbor => Err(EvalError::new(format!(
+        Some(version) if version != job.harbor => Err(Error::new(format!(
             "Harbor {version} ran, not {} as the spec says: the job `{}` is not taken",
             job.harbor,
             job.round.job_dir.display()

@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use taskwright_base::{Error, Result, failed};
 use taskwright_harbor::digest::content_digest;
 use taskwright_language::serve::ServeInnerTask;
 
-use crate::error::{EvalError, Result, failed};
-use crate::mode_a::stage;
+use crate::copy::copy as copy_files;
 use crate::sandbox::folder;
 
 /// Copies an inner task to a place named after its digest, unless it is there, and checks that it is the very task that
 /// the serve config names. The folder keeps its name: trials are named after it.
 pub(super) fn copy(baked: &Path, copies: &Path, task: &ServeInnerTask) -> Result<PathBuf> {
-    let place = place(copies, task);
+    let place = path(copies, task);
     if is_right(&place, task).is_ok() {
         return Ok(place);
     }
@@ -25,7 +25,7 @@ pub(super) fn copy(baked: &Path, copies: &Path, task: &ServeInnerTask) -> Result
         .tempdir_in(within)
         .map_err(failed("making a folder in", within))?;
     let copied = part.path().join(&task.directory);
-    stage::copy(&from, &copied)?;
+    copy_files(&from, &copied)?;
     // Somebody else may have put it there meanwhile: one is as good as the other.
     let moved = std::fs::rename(&copied, &place);
     match is_right(&place, task) {
@@ -44,11 +44,11 @@ fn replace(copied: &Path, place: &Path) -> Result<()> {
 
 fn is_right(place: &Path, task: &ServeInnerTask) -> Result<()> {
     let found = content_digest(place)
-        .map_err(|error| EvalError::new(format!("the inner task `{}`: {error}", place.display())))?;
+        .map_err(|error| Error::new(format!("the inner task `{}`: {error}", place.display())))?;
     if found.to_string() == task.digest {
         return Ok(());
     }
-    Err(EvalError::new(format!(
+    Err(Error::new(format!(
         "the inner task `{}` has the digest {found}, not {} as the task was built for: build the task again",
         place.display(),
         task.digest
@@ -56,7 +56,7 @@ fn is_right(place: &Path, task: &ServeInnerTask) -> Result<()> {
 }
 
 /// Where the copy of an inner task is.
-pub(super) fn place(copies: &Path, task: &ServeInnerTask) -> PathBuf {
+pub(super) fn path(copies: &Path, task: &ServeInnerTask) -> PathBuf {
     let short = task.digest.strip_prefix("sha256:").unwrap_or(&task.digest);
     copies.join(short.get(..16).unwrap_or(short)).join(&task.directory)
 }

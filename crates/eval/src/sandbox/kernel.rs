@@ -1,0 +1,113 @@
+//! The system calls that none of our dependencies wraps: all unsafe code of this crate, each with why it is sound.
+
+use std::ffi::c_long;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// `struct landlock_ruleset_attr`; a kernel reads as much of it as it is told to.
+#[repr(C)]
+pub(super) struct RulesetAttributes {
+    pub files: u64,
+    pub net: u64,
+    pub scoped: u64,
+}
+
+/// `struct landlock_path_beneath_attr`, which is packed.
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: i32,
+}
+
+/// Has a command set itself up between fork and exec.
+///
+/// `set_up` must be fit for a process that was forked from one with several threads: it makes system calls on values
+/// that were prepared before the fork, allocates nothing, takes no lock, and calls nothing of the C library that does.
+pub(super) fn before_exec(
+    command: &mut Command,
+    set_up: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
+    // SAFETY: the one caller, `child::spawn`, hands over `Setup::apply`, which keeps to what is said above.
+    #[expect(
+        unsafe_code,
+        reason = "rights are given up between fork and exec, which is unsafe by its nature"
+    )]
+    unsafe {
+        command.pre_exec(set_up);
+    }
+}
+
+/// Whatever descriptors we were started with, the command gets the three standard ones.
+pub(super) fn close_on_exec() -> io::Result<()> {
+    const CLOEXEC: u32 = 4;
+    // SAFETY: marks descriptors, which closes none of those that are in use before exec; no memory is passed.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, CLOEXEC) };
+    match done {
+        0 => Ok(()),
+        // A kernel before 5.11: our own descriptors are marked anyway, as Rust opens none without.
+        _ if matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The version of Landlock that this kernel has; none if it has none or does not let us.
+pub(super) fn landlock_version() -> Option<u32> {
+    const VERSION: c_long = 1;
+    // SAFETY: with this flag the call takes no structure, so the null pointer is not followed.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0_usize, 0_usize, VERSION) };
+    u32::try_from(version).ok().filter(|version| *version > 0)
+}
+
+/// Makes a ruleset of Landlock from the first `size` bytes of its attributes, which must not be more than there are.
+pub(super) fn landlock_ruleset(attributes: &RulesetAttributes, size: usize) -> io::Result<OwnedFd> {
+    let size = size.min(size_of::<RulesetAttributes>());
+    // SAFETY: the pointer is to a live structure of at least `size` bytes, which the kernel only reads. It makes the
+    // descriptor for us, and nobody else has it.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    unsafe {
+        let fd = libc::syscall(libc::SYS_landlock_create_ruleset, &raw const *attributes, size, 0);
+        Ok(OwnedFd::from_raw_fd(descriptor(fd)?))
+    }
+}
+
+/// Allows some rights below an open folder, or to an open file.
+pub(super) fn landlock_allow(rules: &OwnedFd, allowed: u64, path: &OwnedFd) -> io::Result<()> {
+    /// The one type of rule that is used here.
+    const PATH_BENEATH: c_long = 1;
+    let rule = PathBeneath { allowed, parent: path.as_raw_fd() };
+    // SAFETY: the pointer is to a live structure of the layout that the kernel expects of this rule type and only reads.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let added = unsafe {
+        libc::syscall(libc::SYS_landlock_add_rule, rules.as_raw_fd(), PATH_BENEATH, &raw const rule, 0)
+    };
+    descriptor(added).map(drop)
+}
+
+/// Keeps the calling thread to the rules, for good. It must have given up gaining privileges before. Fit for
+/// [`before_exec`].
+pub(super) fn restrict(rules: RawFd) -> io::Result<()> {
+    // SAFETY: takes a descriptor and a flag word, no memory.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) };
+    descriptor(done).map(drop)
+}
+
+/// Puts the calling thread under a filter of system calls, for good. It must have given up gaining privileges before.
+/// Fit for [`before_exec`].
+pub(super) fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let Ok(len) = u16::try_from(filter.len()) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: `program` points to `len` live instructions, which the kernel copies and does not write to.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let done =
+        unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program, 0, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn descriptor(returned: c_long) -> io::Result<RawFd> {
+    RawFd::try_from(returned).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)
+}
