@@ -19,7 +19,6 @@ impl Git {
         Self { dir: dir.to_owned(), path: path.to_owned(), extra: Vec::new() }
     }
 
-    /// The repository's folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }

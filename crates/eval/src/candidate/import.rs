@@ -31,12 +31,18 @@ set -eu
 git init --quiet --bare --template= --object-format=sha1 \"$TMPDIR/unpacked\"
 export GIT_DIR=\"$TMPDIR/unpacked\"
 check=--fsck-objects=gitattributesMissing=ignore,gitmodulesMissing=ignore
+damaged() {
+    case $1 in 126 | 127) exit $1 ;; *) exit 65 ;; esac
+}
 code=0
 git index-pack --stdin $check </dev/null >/dev/null 2>&1 || code=$?
 [ $code != 129 ] || check=
-git -c core.bigFileThreshold=8m -c pack.threads=1 index-pack --stdin $check >/dev/null
-exec git -c core.bigFileThreshold=8m cat-file --batch --batch-all-objects --buffer
+git -c core.bigFileThreshold=8m -c pack.threads=1 index-pack --stdin $check >/dev/null || damaged $?
+git -c core.bigFileThreshold=8m cat-file --batch --batch-all-objects --buffer || damaged $?
 ";
+/// What the script ends with where git has looked at the upload and refused it. Whatever else it ends with (there was no
+/// room for another process, say) is not the upload's fault.
+const DAMAGED: i32 = 65;
 
 /// Stores the objects of an uploaded pack in a folder.
 pub(super) fn unpack(
@@ -98,7 +104,11 @@ fn ended_well(report: &Report, said: &str) -> Result<(), ImportError> {
         (Some(not_started), _) => Err(not_started.to_error().into()),
         (None, Some(0)) => Ok(()),
         (None, Some(127)) => Err(Error::new("unpacking needs `git` and `sh`, which this image lacks").into()),
-        _ => Err(Refusal::Damaged { reason: git::complaint(said.as_bytes()) }.into()),
+        (None, Some(DAMAGED)) => Err(Refusal::Damaged { reason: git::complaint(said.as_bytes()) }.into()),
+        (None, _) => {
+            let why = git::complaint(said.as_bytes());
+            Err(Error::new(format!("an upload could not be unpacked: {why}")).into())
+        }
     }
 }
 
@@ -310,5 +320,18 @@ mod tests {
         let mut cut = Storing::new(folder.path(), 1000);
         cut.take(&good[..50]);
         assert!(cut.finish(&Contents { objects: 1, unpacked: 6 }).is_err());
+    }
+
+    #[test]
+    fn an_upload_is_damaged_only_if_git_says_so() {
+        let ended = |status, signal| {
+            ended_well(&Report { status, signal, ..Report::default() }, "sh: 0: Cannot fork").unwrap_err()
+        };
+        assert!(matches!(ended(Some(DAMAGED), None), ImportError::Refused(Refusal::Damaged { .. })));
+        // The shell found no room for a process; a signal from outside.
+        for (status, signal) in [(Some(2), None), (Some(126), None), (Some(127), None), (None, Some(9))] {
+            let error = ended(status, signal);
+            assert!(matches!(error, ImportError::Failed(_)), "{error}");
+        }
     }
 }

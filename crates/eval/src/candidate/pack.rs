@@ -16,7 +16,6 @@ const TRAILER: u64 = 20;
 /// What a pack holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// Objects.
     pub objects: u64,
     /// Bytes of all of them, unpacked.
     pub unpacked: u64,

@@ -156,11 +156,9 @@ struct Talk<'a, 'r> {
     deliver: &'a mut dyn FnMut(usize, Answer),
 }
 
-/// Why a conversation ended.
 enum Ending {
     /// The process ended, or was ended for passing a limit.
     Process(Box<Report>, Option<String>),
-    /// It took too long.
     Late(String),
     /// It printed too much, as this says.
     Flood(String),
@@ -302,7 +300,7 @@ impl Talk<'_, '_> {
     fn failure(&mut self, report: &Report, violation: Option<String>, command: &[String]) -> Result<Failure> {
         let crash = |detail: String| Failure { kind: RunErrorKind::Crash, detail };
         if let Some(not_started) = &report.not_started {
-            // A program out of the candidate's own files may be missing or broken; any other is ours to provide.
+            // A program out of the candidate's own files may be missing or broken; any other is the image's to provide.
             let program = command.first().map(String::as_str).unwrap_or_default();
             let is_theirs = Path::new(program).starts_with(self.runner.placeholders.candidate)
                 || (program.contains('/') && !program.starts_with('/'));

@@ -38,7 +38,7 @@ pub(super) fn evaluate(
     let attempts = limits.infrastructure_max_attempts.max(1);
     for attempt in 1..=attempts {
         let is_last = attempt == attempts;
-        // One that is to be tried again is not finished.
+        // One that gets another attempt is not finished.
         let finished = |result: &SampleResult| {
             if is_last || !is_without_value(result) {
                 observe(result);

@@ -104,7 +104,7 @@ impl ModeA {
     }
 
     /// Evaluates a candidate. Blocks until it is done. `observe` is called once for each planned sample as it finishes,
-    /// in any order, with what also stands in the result; a sample that is to be tried again is not finished.
+    /// in any order, with what also stands in the result; a sample that gets another attempt is not finished.
     ///
     /// A scorer that has answered everything is ended; it need not clean up in its temporary folder.
     ///

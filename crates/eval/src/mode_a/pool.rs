@@ -15,7 +15,6 @@ pub(super) struct Pool<'a> {
     /// The ids of the samples; their positions are what a batch lists.
     pub samples: &'a [&'a str],
     pub batches: &'a [Vec<usize>],
-    /// The next batch.
     pub next: AtomicUsize,
     /// Bytes of answers that wait for the scorer.
     pub waiting: AtomicU64,

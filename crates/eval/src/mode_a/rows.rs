@@ -98,7 +98,6 @@ impl Rows {
         self.index.contains_key(id)
     }
 
-    /// Reads a row.
     pub fn get(&self, id: &str) -> Result<Row> {
         let bad = |what: String| Error::new(format!("row `{id}` of the dataset {what}"));
         let position = self.index.get(id).ok_or_else(|| bad("does not exist".to_owned()))?;

@@ -48,7 +48,6 @@ enum Stage {
     Answered(Answer),
     /// In the scorer's hands.
     Given(Given),
-    /// It has a result.
     Done,
 }
 
@@ -66,7 +65,6 @@ enum Leftover {
     Cut(Cut),
     /// It did not answer in time.
     Late,
-    /// It ended.
     Ended,
     /// It said something after which nothing more that it says can be believed.
     Broken(String),
@@ -120,9 +118,12 @@ impl<'a> Pass<'a> {
         clock: &'a Clock<'a>,
         finished: &'a (dyn Fn(&SampleResult) + 'a),
     ) -> Self {
-        let first = |_: &&str| match mode.scorer.run.is_empty() {
-            true => Stage::Answered(Answer { output: Ok(None), seconds: 0.0, transcript: "".into() }),
-            false => Stage::Running,
+        let first = |_: &&str| {
+            if mode.scorer.run.is_empty() {
+                Stage::Answered(Answer { output: Ok(None), seconds: 0.0, transcript: "".into() })
+            } else {
+                Stage::Running
+            }
         };
         Self {
             mode,
@@ -141,7 +142,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// How each sample ended.
     pub fn go(mut self) -> Vec<Ended> {
         if let Err(error) = self.run() {
             self.finish_rest(None, |id, _| infrastructure(id, error.to_string()));

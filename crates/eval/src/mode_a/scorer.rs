@@ -30,7 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What a scorer says, or that it has ended.
 #[derive(Debug)]
 pub(crate) enum Said {
-    /// A line.
     Line(Vec<u8>),
     /// Nothing more.
     End,
@@ -101,7 +100,6 @@ impl Scorer {
         Ok(scorer)
     }
 
-    /// Hands over a line.
     pub fn give(&self, line: Vec<u8>) {
         if let Some(lines) = &self.lines {
             self.queued.fetch_add(line.len() as u64, Ordering::Relaxed);

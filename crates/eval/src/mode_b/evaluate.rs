@@ -110,8 +110,8 @@ impl Rounds<'_> {
             }
             let before = total(&left);
             left = self.left_to_run(false)?;
-            // What did not get its turn, because another trial hung or because it waits for a round of its own, has not
-            // been tried; but only as long as there is less and less of it.
+            // What did not get its turn, because another trial hung or because it waits for a round of its own, has had
+            // no attempt; but only as long as there is less and less of it.
             if (how == How::Overrun || !is_all) && total(&left) < before {
                 continue;
             }
@@ -132,7 +132,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Waits before failed samples are tried again.
+    /// Waits before failed samples get another attempt.
     fn pause(&self, pause: Duration) {
         self.observer.say(&format!("trying failed samples again in {} s", pause.as_secs()));
         let start = Instant::now();
@@ -378,7 +378,7 @@ impl Rounds<'_> {
             _ => End::Completed,
         };
         for (place, sample) in collated.samples.iter().enumerate() {
-            // What was never tried because of a stop is told of too: it is finished as far as this evaluation goes.
+            // What was never attempted because of a stop is told of too: it is finished as far as this evaluation goes.
             self.tell(place, sample, false);
         }
         let jobs = self.record.rounds(self.plan.name)?.into_iter().map(|(round, _)| round.job_dir).collect();

@@ -30,7 +30,6 @@ pub(super) struct Job<'a> {
     /// The version of Harbor that has to run.
     pub harbor: &'a str,
     pub cancel: &'a Cancel,
-    /// Tells whoever waits.
     pub say: &'a dyn Fn(&str),
 }
 

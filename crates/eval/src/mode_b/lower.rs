@@ -14,13 +14,11 @@ use taskwright_language::model::{HarborRun, Limits, LocalTasks, RegistryTasks, T
 /// A job to be configured: what the spec leaves open.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// The job's name.
     pub name: &'a str,
     /// The folder that its folder is made in; absolute.
     pub jobs_dir: &'a Path,
-    /// The tasks.
     pub tasks: &'a Tasks,
-    /// How often each task is tried.
+    /// How many attempts each task has.
     pub attempts: u64,
     /// A registry file on this machine in place of the public registry.
     pub registry_path: Option<&'a Path>,
@@ -31,7 +29,7 @@ pub struct Job<'a> {
 /// The tasks of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tasks {
-    /// Folders; one that stands here twice is tried twice as often.
+    /// Folders; one that stands here twice has twice the attempts.
     Folders(Vec<PathBuf>),
     /// Names in the registry that the spec names; each at most once.
     Registry(Vec<String>),
@@ -53,7 +51,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         // The sidecar's: whether it has a Docker engine, and whom it runs Harbor as.
         inner_docker: _,
         run_as: _,
-        // How often is said by the job: a second run tries only what is missing.
+        // How many is said by the job: a second run makes only those that are missing.
         attempts: _,
         // The collation's.
         aggregate: _,
@@ -140,7 +138,7 @@ pub fn launcher(run: &HarborRun, uv: &Path, candidate: &Path) -> UvLauncher {
     }
 }
 
-/// What a spec includes is tried again even if Harbor would not, what it excludes is not even if Harbor would.
+/// What a spec includes gets another attempt even if Harbor would give none, what it excludes gets none in any case.
 fn policies(include: &[String], exclude: &[String]) -> BTreeMap<String, ErrorPolicy> {
     let policy = |retry| ErrorPolicy { should_retry: Some(retry), ..ErrorPolicy::default() };
     let included = include.iter().map(|name| (name.clone(), policy(true)));

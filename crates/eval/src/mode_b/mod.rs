@@ -64,7 +64,7 @@ pub struct PlanB<'a> {
     pub candidate: &'a Path,
     /// The samples, each at most once.
     pub samples: &'a [String],
-    /// How often each is tried, and what that adds up to; see [`ModeB::rules`].
+    /// How many attempts each has, and what they add up to; see [`ModeB::rules`].
     pub rules: &'a Rules,
     /// The folder of the record: one for each candidate, settings and occasion. What is in it is not done again.
     pub record: &'a Path,

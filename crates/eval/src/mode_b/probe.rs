@@ -35,7 +35,6 @@ pub(super) enum Finding {
     Infrastructure(String),
     /// The candidate's: it cannot be installed beside Harbor, or its agent cannot be made.
     Candidate(String),
-    /// Neither fails now.
     Neither,
     /// We were told to stop asking.
     Cancelled,

@@ -15,9 +15,9 @@ pub(super) struct Progress<'a> {
     pub observer: &'a dyn Observer,
     /// All that was on record before, and each trial as it ends.
     pub collation: Collation<'a>,
-    /// How often each sample is tried.
+    /// How many attempts each sample has.
     pub attempts: u64,
-    /// Whether Harbor tries failed trials again.
+    /// Whether Harbor gives failed trials another attempt.
     pub retries: bool,
     /// The samples that the observer knows of, by place in the plan.
     pub told: &'a mut [bool],
@@ -46,7 +46,7 @@ impl Progress<'_> {
         let trial = TrialFolder::open(dir).ok();
         let Some(place) = trial.and_then(|trial| self.collation.add_trial(&trial)) else { return };
         let sample = self.collation.sample(place);
-        // What Harbor may try again is not finished.
+        // What Harbor may give another attempt is not finished.
         let is_final = !self.retries || matches!(sample.outcome, Outcome::Scored(_));
         if is_final && left(self.attempts, &sample) == 0 && !std::mem::replace(&mut self.told[place], true) {
             self.observer.sample(&sample, false);

@@ -37,9 +37,7 @@ pub(super) struct Record {
 /// One job of a record.
 #[derive(Debug, Clone)]
 pub(super) struct Round {
-    /// The job's configuration.
     pub config: PathBuf,
-    /// What Harbor prints.
     pub log: PathBuf,
     /// The folder that Harbor keeps the job in.
     pub job_dir: PathBuf,
@@ -49,7 +47,6 @@ pub(super) struct Round {
 /// How a round ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RoundEnd {
-    /// What ended it.
     pub how: How,
     /// What became of the process, in words.
     pub status: String,
@@ -61,9 +58,7 @@ pub(super) struct RoundEnd {
 /// Attempts that the candidate failed and that Harbor says nothing of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Failed {
-    /// How.
     pub class: ErrorClass,
-    /// In words.
     pub message: String,
     /// How many at each sample.
     pub attempts: BTreeMap<String, u64>,
@@ -73,11 +68,9 @@ pub(super) struct Failed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum How {
-    /// Harbor, by itself.
     Finished,
     /// Somebody who did not want to wait.
     Cancelled,
-    /// The evaluation's time.
     TimeOver,
     /// A trial that did not end.
     Overrun,

@@ -19,7 +19,6 @@ const DEEPEST: usize = 64;
 pub(crate) struct Usage {
     /// Bytes on disk.
     pub bytes: u64,
-    /// Files and folders.
     pub files: u64,
     /// Whether there are folders too deep to be looked into.
     pub too_deep: bool,

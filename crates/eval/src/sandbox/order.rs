@@ -1,4 +1,4 @@
-//! What the process that watches over a command is told, and what it tells in return.
+//! What an evaluation and the process that watches over a command say to each other: an order, and a report in return.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,6 @@ pub(crate) struct RunLimits {
 pub(crate) struct Order {
     /// Whom it runs as; none where we cannot change user.
     pub user: Option<User>,
-    /// What it may use.
     pub limits: RunLimits,
     /// A folder of ours in which its temporary folder is made.
     pub temporary: PathBuf,
@@ -95,7 +94,6 @@ pub(crate) enum Violation {
 pub(crate) struct NotStarted {
     /// Whose fault that is.
     pub cause: Cause,
-    /// What happened.
     pub message: String,
 }
 
@@ -140,7 +138,6 @@ impl RunLimits {
 pub(crate) struct Report {
     /// Why it did not start.
     pub not_started: Option<NotStarted>,
-    /// Its exit status.
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,

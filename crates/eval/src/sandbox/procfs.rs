@@ -56,7 +56,6 @@ fn descendants_by_parent(of: ProcessId) -> Vec<ProcessId> {
     found
 }
 
-/// Every process there is.
 fn all() -> Vec<ProcessId> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

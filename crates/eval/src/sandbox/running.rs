@@ -37,9 +37,7 @@ pub(crate) struct Cell {
 pub(crate) struct Start<'a> {
     /// The program and its arguments.
     pub command: &'a [String],
-    /// Its working directory.
     pub folder: &'a Path,
-    /// What it may use.
     pub limits: RunLimits,
     /// What it may read besides the system and the cell.
     pub read: Vec<PathBuf>,
@@ -270,7 +268,6 @@ impl Running {
         Ok(output.is_some() || error.is_some())
     }
 
-    /// What the order was.
     pub fn order(&self) -> &Order {
         &self.order
     }

@@ -39,7 +39,6 @@ pub(crate) fn user_is_gone(user: User) -> bool {
     true
 }
 
-/// Kills one process.
 pub(crate) fn kill_process(process: ProcessId) {
     signal(process, Signal::KILL);
 }

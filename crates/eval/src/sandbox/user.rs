@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// A user that candidates run as. Its group has the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct User {
-    /// Its number.
     pub uid: u32,
     /// The number under which our own threads act on its processes, so that those cannot act on our threads.
     pub shadow: u32,

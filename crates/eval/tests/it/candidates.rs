@@ -283,7 +283,7 @@ fn hostile_trees_are_refused_by_name() {
     let cases: &[(&str, &[u8], &str, &str)] = &[
         ("160000", b"module", &world.baseline.commit, "submodule"),
         ("120000", b"link", &outside, "absolute"),
-        ("40000", b"dir", &up, "leaves the repository"),
+        ("40000", b"dir", &up, "leaves the tree"),
         ("40000", b".GIT", &inner, ""),
         ("40000", b".git", &inner, ""),
         ("40000", b"..", &inner, ""),

@@ -21,7 +21,6 @@ const MESSAGE: usize = 600;
 /// An attempt that ended, and where it ranks.
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
-    /// What it is worth.
     pub worth: Worth,
     /// The microsecond that it ended in; those that do not say come last.
     pub finished: i64,
