@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taskwright_base::{Error, Result, failed_to};
 use taskwright_eval::{
-    Cancel, CommitId, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal,
-    SampleResult, Sandbox, SandboxOptions, Store,
+    Cancel, CommitId, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal, SampleResult,
+    Sandbox, SandboxOptions, Store,
 };
 use taskwright_language::model::{Mode, Objective};
 use taskwright_language::serve::ServeConfig;
@@ -55,14 +55,12 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
                 runtime,
                 isolation,
                 path: None,
-            })
-            ?;
+            })?;
             let sandbox = mode_a.sandbox().clone();
             (Engine::A(Box::new(mode_a)), sandbox)
         }
         Mode::B => {
-            let sandbox =
-                Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None })?;
+            let sandbox = Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None })?;
             (Engine::B(Nested::open(serve, paths, sandbox.clone())?), sandbox)
         }
     };
@@ -74,8 +72,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
         &config.baseline,
         &paths.image.join("baseline"),
         sandbox,
-    )
-    ?;
+    )?;
     Ok(Evaluator {
         store,
         engine,
@@ -114,7 +111,7 @@ impl Runner for Evaluator {
     }
 
     fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()> {
-            let id: CommitId = job.commit.parse()?;
+        let id: CommitId = job.commit.parse()?;
         let known = self.store.find(&id)?;
         let candidate = known.ok_or_else(|| Error::new(format!("the candidate {id} is not in the store")))?;
         let checkout = self.store.checkout(&candidate)?;
@@ -144,7 +141,7 @@ impl Runner for Evaluator {
     }
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<()> {
-            let ids: Result<Vec<CommitId>> = commits.iter().map(|commit| commit.parse()).collect();
+        let ids: Result<Vec<CommitId>> = commits.iter().map(|commit| commit.parse()).collect();
         self.store.bundle(&ids?, to)
     }
 }

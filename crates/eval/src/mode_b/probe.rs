@@ -76,9 +76,9 @@ impl Probe<'_> {
         }
     }
 
-    fn step(&self, words: &[OsString]) -> Step {
+    fn step(&self, command_line: &[OsString]) -> Step {
         let (folder, environment, log) = (self.folder, self.environment, self.log);
-        let start = Start { command_line: words, folder, environment, log, hold: None };
+        let start = Start { command_line, folder, environment, log, hold: None };
         let mut child = match Child::start(&start) {
             Ok(child) => child,
             Err(error) => return Step::Failed(error.to_string()),

@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use taskwright_eval::{Cancel, End, ErrorClass, EvaluationResult, Outcome, Plan, RunErrorKind};
+use taskwright_eval::{
+    Cancel, End, ErrorClass, EvaluationResult, IsolationMode, ModeA, Options, Outcome, Plan, RunErrorKind,
+};
 
 use crate::common::{self, HONEST, SCORER, Task, evaluate, shown, write};
 
@@ -241,18 +243,41 @@ fn a_program_of_the_candidates_that_is_missing_is_its_fault() {
 }
 
 #[test]
-fn a_machine_without_room_for_a_process_is_not_the_candidates_fault() {
+fn a_sandbox_that_cannot_be_set_up_is_not_the_candidates_fault() {
     use std::os::unix::fs::PermissionsExt;
     if !common::is_root() {
-        println!("skipped: without a user of its own a candidate shares our count of processes");
+        println!("skipped: without root a candidate gets no user of its own, and there is little to set up");
         return;
     }
-    let task = Task::new().set("scorer.run", json!(["{candidate}/run"])).set("limits.processes", 0);
+    let task = Task::new().set("scorer.run", json!(["./run"]));
     let candidate = task.candidate("candidate", HONEST);
-    let program = candidate.join("run");
-    write(&program, "#!/bin/sh\nexec python3 \"${0%/*}/main.py\"\n");
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-    let result = evaluate(&task.open(), &candidate, &["a"]);
+    let secret = task.folder.path().join("secret");
+    // From some moment on the sandbox may not change user any more.
+    let (marker, taskwright) = (secret.join("powerless"), secret.join("taskwright"));
+    let real = common::TASKWRIGHT;
+    let script = format!(
+        "#!/bin/sh\nif [ -e {marker:?} ]; then set -- setpriv --bounding-set=-setuid,-setgid {real:?} \"$@\"; \
+         else set -- {real:?} \"$@\"; fi\nexec \"$@\"\n"
+    );
+    for (path, text) in
+        [(candidate.join("run"), "#!/bin/sh\nexec python3 main.py\n"), (taskwright.clone(), &script)]
+    {
+        write(&path, text);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let options = Options {
+        serve: task.serve(),
+        dataset: secret.join("dataset"),
+        scorer: secret.join("scorer"),
+        taskwright,
+        runtime: task.folder.path().join("run"),
+        isolation: IsolationMode::Required,
+        path: Some("/usr/local/bin:/usr/bin:/bin".to_owned()),
+    };
+    let evaluator = ModeA::open(options).unwrap();
+    assert_eq!(evaluate(&evaluator, &candidate, &["a"]).aggregate.mean, Some(1.0));
+    write(&marker, "");
+    let result = evaluate(&evaluator, &candidate, &["a"]);
     infrastructure(&result, ErrorClass::Infrastructure, "cannot set up a sandbox");
 }
 

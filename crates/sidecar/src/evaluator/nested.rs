@@ -129,8 +129,7 @@ impl Nested {
             environment: self.environment.clone(),
             registry_path: None,
             place: Place::Sidecar(place.clone()),
-        })
-        ?;
+        })?;
         // Who may see samples is decided where they are shown; here is what there is to be seen.
         let bytes = usize::try_from(self.serve.feedback.max_bytes).unwrap_or(usize::MAX);
         let rules = mode.rules(Some(bytes));
