@@ -1,4 +1,4 @@
-//! Commits of hostile and of honest repositories, packed by real git and taken in.
+//! Commits of hostile and of honest repositories, packed by real git and imported.
 
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -229,7 +229,7 @@ fn what_was_taken_in_survives_and_can_be_bundled() {
     assert!(listed.contains(&format!("{}\trefs/heads/baseline", baseline.commit)));
     git(folder.path(), &["clone", "-q", "--bare", &bundle.to_string_lossy(), "clone"]);
     let never: CommitId = "1".repeat(40).parse().unwrap();
-    assert!(store.bundle(&[never], &bundle).unwrap_err().to_string().contains("never taken in"));
+    assert!(store.bundle(&[never], &bundle).unwrap_err().to_string().contains("never imported"));
 }
 
 #[test]
