@@ -47,7 +47,6 @@ pub struct Candidate {
     pub tree: String,
 }
 
-/// How far an evaluation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -76,7 +75,6 @@ impl State {
     }
 }
 
-/// A share of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
@@ -126,14 +124,12 @@ pub struct Evaluation {
 pub struct SampleView {
     pub id: String,
     pub score: Option<f64>,
-    /// What else the scorer measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
-    /// The end of what the candidate printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     pub seconds: f64,
@@ -156,7 +152,6 @@ pub struct AttemptView {
     pub seconds: Option<f64>,
 }
 
-/// What happens to an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
@@ -168,7 +163,6 @@ pub enum Event {
     End(Evaluation),
 }
 
-/// How far an evaluation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub state: State,
@@ -177,17 +171,14 @@ pub struct Progress {
     pub samples: u64,
 }
 
-/// What the task allows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub task: String,
-    /// What is to be improved.
     pub description: String,
     /// The commit that everything starts from.
     pub baseline: String,
     pub metric: String,
     pub direction: Direction,
-    /// What else must hold.
     pub constraints: Vec<Constraint>,
     /// Files that must stay as they are.
     pub read_only: Vec<String>,
@@ -197,23 +188,18 @@ pub struct Plan {
     pub rules: Vec<String>,
 }
 
-/// What the task allows on one split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitPlan {
     pub name: String,
     pub access: Access,
     pub samples: u64,
-    /// The fewest samples of one evaluation.
     pub min_samples: u64,
     /// On a split that shows only aggregates, how many samples each of its fixed blocks has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u64>,
     pub runs: Limit,
-    /// Evaluations charged so far.
     pub runs_used: u64,
-    /// The most samples over all evaluations.
     pub sample_budget: Limit,
-    /// Samples charged so far.
     pub samples_used: u64,
     /// The samples' ids; only of a split that shows each sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -224,23 +210,17 @@ pub struct SplitPlan {
 pub struct Status {
     /// Whether no more evaluations and submissions are taken.
     pub sealed: bool,
-    /// The candidate that was submitted last.
     pub submitted: Option<Candidate>,
-    /// How many evaluations there are.
     pub evaluations: u64,
-    /// Those that wait or run.
     pub active: Vec<Evaluation>,
     pub budgets: BTreeMap<String, Use>,
 }
 
-/// A budget and what is used of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
     pub runs: Limit,
-    /// Evaluations charged so far.
     pub runs_used: u64,
     pub samples: Limit,
-    /// Samples charged so far.
     pub samples_used: u64,
 }
 

@@ -46,9 +46,7 @@ pub struct BudgetBook {
     results: HashMap<String, HashMap<String, HashMap<u32, Location>>>,
     /// The optimizer's last evaluation of each tree on the same samples.
     same: HashMap<Samples, u64>,
-    /// The last submission.
     pub submitted: Option<Candidate>,
-    /// Whether the work is over.
     pub sealed: bool,
     /// The digest of the verdict, if there is one.
     pub verdict: Option<String>,
@@ -124,12 +122,10 @@ impl BudgetBook {
         self.results.get(tree)?.get(split)?.get(&index).copied()
     }
 
-    /// The number that the next evaluation gets.
     pub fn next_number(&self) -> u64 {
         self.evaluations.len() as u64 + 1
     }
 
-    /// All evaluations, oldest first.
     pub fn evaluations(&self) -> &[KnownEvaluation] {
         &self.evaluations
     }
@@ -148,7 +144,6 @@ impl BudgetBook {
         self.candidates.get(commit).map(String::as_str)
     }
 
-    /// What is used of a split's budget.
     pub fn used(&self, split: &str) -> Charge {
         self.used.get(split).copied().unwrap_or_default()
     }

@@ -13,7 +13,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use taskwright_base::digest::{Hasher, hex};
 
-/// The longest line that is read.
 const LONGEST: u64 = 64 << 20;
 
 /// A file that does not hold what was written to it.
@@ -33,7 +32,6 @@ impl std::fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
-/// A file of lines, open for appending.
 #[derive(Debug)]
 pub struct ChainedLog {
     file: File,
@@ -44,7 +42,6 @@ pub struct ChainedLog {
     broken: Option<String>,
 }
 
-/// What was read of a file.
 #[derive(Debug)]
 pub struct Opened<T> {
     /// The file, ready to be appended to.

@@ -28,7 +28,6 @@ pub struct Chooser {
     blocks: Vec<usize>,
 }
 
-/// Samples that were chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// Their positions in the split, ascending.
@@ -73,7 +72,6 @@ impl Chooser {
         }
     }
 
-    /// The blocks' samples.
     pub fn blocks(&self) -> impl Iterator<Item = &[u32]> {
         let mut rest = self.order.as_slice();
         self.blocks.iter().map(move |size| {

@@ -71,7 +71,6 @@ pub enum Command {
     Sandbox(SandboxArguments),
 }
 
-/// How to print.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Output {
     /// Print JSON.
@@ -79,7 +78,6 @@ pub struct Output {
     pub json: bool,
 }
 
-/// What to evaluate.
 #[derive(Debug, Args)]
 pub struct EvalArguments {
     /// The split.
@@ -94,12 +92,10 @@ pub struct EvalArguments {
     /// Do not wait: print the evaluation's name.
     #[arg(long)]
     pub detach: bool,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What to wait for.
 #[derive(Debug, Args)]
 pub struct WaitArguments {
     /// The evaluations.
@@ -108,23 +104,19 @@ pub struct WaitArguments {
     /// Wait no longer than this.
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// One evaluation.
 #[derive(Debug, Args)]
 pub struct OneArguments {
     /// The evaluation.
     #[arg(value_name = "EVALUATION")]
     pub evaluation: String,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// Two evaluations.
 #[derive(Debug, Args)]
 pub struct DiffArguments {
     /// The one.
@@ -133,12 +125,10 @@ pub struct DiffArguments {
     /// The other.
     #[arg(value_name = "B")]
     pub b: String,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What to show.
 #[derive(Debug, Args)]
 pub struct ResultsArguments {
     /// What to show.
@@ -163,51 +153,42 @@ pub enum Results {
     Diff(DiffArguments),
 }
 
-/// What to submit.
 #[derive(Debug, Args)]
 pub struct SubmitArguments {
     /// The commit.
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     pub commit: String,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// Where to write the skill.
 #[derive(Debug, Args)]
 pub struct SkillArguments {
     /// Write `taskwright/SKILL.md` into this folder instead.
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// How to serve.
 #[derive(Debug, Args)]
 pub struct ServeArguments {
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8700")]
     pub listen: SocketAddr,
-    /// Where things are.
     #[command(flatten)]
     pub root: RootArguments,
 }
 
-/// Where things are.
 #[derive(Debug, Args)]
 pub struct RootArguments {
     /// The folder under which everything is found, for trying it outside of a container.
     #[arg(long, value_name = "FOLDER", default_value = "/", hide = true)]
     pub root: PathBuf,
-    /// How to print.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What to run.
 #[derive(Debug, Args)]
 pub struct SandboxArguments {
     /// The command and its arguments.

@@ -56,7 +56,6 @@ pub fn open(paths: &Paths) -> Result<Opened> {
     Ok(Opened::Intact(Arc::new(service)))
 }
 
-/// The serve config and its digest.
 fn read_config(paths: &Paths) -> Result<(ServeConfig, String)> {
     let path = paths.image.join("serve.json");
     let text = fs::read(&path).map_err(failed("reading", &path))?;

@@ -18,7 +18,6 @@ pub enum Entry {
         version: u32,
         config: String,
     },
-    /// A candidate was imported.
     Candidate {
         commit: String,
         tree: String,
@@ -33,9 +32,7 @@ pub enum Entry {
         commit: String,
         tree: String,
     },
-    /// No more evaluations and submissions.
     Sealed,
-    /// The verdict stands.
     Verdict {
         digest: String,
     },
@@ -51,7 +48,6 @@ pub struct Charged {
     /// The samples' positions in the split, ascending; none if all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Vec<u32>>,
-    /// What was taken from the budget.
     pub charge: Charge,
     /// How the request was understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +59,6 @@ pub struct Charged {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// The optimizer asked for it.
     Optimizer,
     /// It is part of finalizing: a re-scoring or a target, with the attempt.
     Finalize(String),
@@ -72,7 +67,6 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct End {
     pub outcome: Outcome,
-    /// What is given back to the budget.
     pub refund: Charge,
     /// Its result; none if it has none.
     pub summary: Option<Summary>,
@@ -95,11 +89,9 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// What an evaluation's samples add up to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Summary {
     pub score: f64,
-    /// Whether the constraints hold.
     pub eligible: bool,
     pub metrics: BTreeMap<String, f64>,
     /// How many samples the score is made of.
@@ -127,13 +119,11 @@ pub struct Sample {
     pub score: Option<f64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
-    /// What kind of failure it was, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureKind>,
     /// What the scorer says, or what went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
-    /// The end of what the candidate printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     pub seconds: f64,

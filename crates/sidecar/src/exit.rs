@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use taskwright_base::Error;
 
 pub const DONE: u8 = 0;
-/// The evaluation failed.
 pub const FAILED: u8 = 1;
 /// The command was not understood.
 pub const USAGE: u8 = 2;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// The port that the service listens on.
 pub const PORT: u16 = 8700;
 
 /// The folders of the sidecar. Tests put them all under a folder of their own.
@@ -14,7 +13,6 @@ pub struct Paths {
     pub state: PathBuf,
     /// What lasts no longer than the container: the socket, checkouts and sandboxes.
     pub runtime: PathBuf,
-    /// What the verifier collects.
     pub evidence: PathBuf,
 }
 
@@ -29,7 +27,6 @@ impl Paths {
         }
     }
 
-    /// The folder that only root may enter.
     pub fn admin_folder(&self) -> PathBuf {
         self.runtime.join("admin")
     }

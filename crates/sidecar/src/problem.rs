@@ -14,7 +14,6 @@ pub enum Kind {
     Usage,
     NotFound,
     TooLarge,
-    /// The candidate is not acceptable.
     Candidate,
     /// The split may not be used like that.
     Access,
@@ -76,7 +75,6 @@ impl Kind {
 pub struct Problem {
     pub kind: Kind,
     pub detail: String,
-    /// What to do instead.
     pub hint: String,
 }
 

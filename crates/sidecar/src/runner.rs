@@ -31,6 +31,5 @@ pub trait Runner: Send + Sync {
     /// An error is an infrastructure error that left samples without a result.
     fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()>;
 
-    /// Writes a git bundle of candidates.
     fn bundle(&self, commits: &[String], to: &Path) -> Result<()>;
 }

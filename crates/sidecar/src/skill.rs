@@ -10,7 +10,6 @@ use clap::CommandFactory;
 use crate::cli::{Arguments, SkillArguments};
 use crate::exit;
 
-/// The commands that an optimizer uses.
 const COMMANDS: [&str; 8] = ["plan", "eval", "wait", "status", "cancel", "results", "diff", "submit"];
 
 /// Prints the skill, or writes it into a folder.

@@ -18,7 +18,6 @@ use crate::service::{self, Service};
 
 pub const BASELINE: &str = "ba5e11e0ba5e11e0ba5e11e0ba5e11e0ba5e11e0";
 
-/// A task with one split of each kind.
 pub fn config() -> ServeConfig {
     let ids = |prefix: &str, count: u32| (0..count).map(|i| format!("{prefix}-{i}")).collect::<Vec<_>>();
     let value = serde_json::json!({
@@ -41,7 +40,6 @@ pub fn config() -> ServeConfig {
     serde_json::from_value(value).unwrap()
 }
 
-/// How the fake runner treats a candidate.
 #[derive(Debug, Clone, Copy)]
 pub enum Way {
     Value(f64),
@@ -66,7 +64,6 @@ pub struct Fake {
     pub ran: Arc<AtomicU64>,
     /// What each sample tells of its attempts.
     pub attempts: Option<Box<Attempts>>,
-    /// How many bytes the candidates take.
     pub kept: Arc<AtomicU64>,
 }
 

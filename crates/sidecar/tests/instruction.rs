@@ -6,8 +6,8 @@ use std::process::Command;
 /// What stands for a value in a text that is to be read by people.
 const VALUES: [&str; 9] = ["NAME", "N", "N|IDS", "A", "B", "REV", "SECONDS", "EVALUATION", "[EVALUATION...]"];
 
-fn accepts(words: &[&str]) -> bool {
-    let arguments = words.iter().map(|word| if VALUES.contains(word) { "3" } else { word });
+fn accepts(arguments: &[&str]) -> bool {
+    let arguments = arguments.iter().map(|argument| if VALUES.contains(argument) { "3" } else { argument });
     let output =
         Command::new(env!("CARGO_BIN_EXE_taskwright")).args(arguments).arg("--help").output().unwrap();
     output.status.success()
@@ -28,9 +28,10 @@ fn check(name: &str, text: &str, least: usize) {
     let commands = commands(text);
     assert!(commands.len() >= least, "{name} mentions {commands:?}");
     for command in commands {
-        let words: Vec<&str> = command.split_whitespace().skip(1).filter(|word| *word != "--help").collect();
-        if words != ["COMMAND"] {
-            assert!(accepts(&words), "{name} mentions `{command}`, which is not accepted");
+        let arguments: Vec<&str> =
+            command.split_whitespace().skip(1).filter(|argument| *argument != "--help").collect();
+        if arguments != ["COMMAND"] {
+            assert!(accepts(&arguments), "{name} mentions `{command}`, which is not accepted");
         }
     }
     for flag in text.split('`').skip(1).step_by(2).filter(|word| word.starts_with("--") && *word != "--help")

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Says what is going on.
 pub type Tell<'a> = &'a dyn Fn(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -188,7 +188,6 @@ pub fn cancel(arguments: &OneArguments) -> ExitCode {
     })())
 }
 
-/// Nominates a commit.
 pub fn submit(arguments: &SubmitArguments) -> ExitCode {
     end((|| {
         let service = Remote::of_environment();

@@ -7,7 +7,6 @@ use taskwright_base::Error;
 use crate::exit;
 use crate::problem::Problem;
 
-/// The variable that names the service's address.
 pub const URL: &str = "TASKWRIGHT_URL";
 
 #[derive(Debug)]
@@ -26,7 +25,6 @@ impl Failure {
         Self::Here(Error::new(what).hint(hint))
     }
 
-    /// The exit status that it means.
     pub fn exit(&self) -> u8 {
         match self {
             Self::Problem(problem) => problem.kind.exit(),

@@ -20,7 +20,6 @@ pub fn end(result: Result<u8, Failure>) -> ExitCode {
     }
 }
 
-/// Prints a value as one line of JSON.
 pub fn print_json<T: Serialize>(value: &T) {
     if let Ok(text) = serde_json::to_string(value) {
         print_line(&text);

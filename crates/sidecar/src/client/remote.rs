@@ -15,7 +15,6 @@ use crate::problem::{Problem, Wire, shown};
 
 /// The address in a task's network.
 const DEFAULT: &str = "http://eval-sidecar:8700";
-/// The largest answer that is read at once.
 const MOST: u64 = 1 << 30;
 
 /// The service, from the other side of the network.

@@ -24,7 +24,6 @@ fn ask(arguments: &[&str]) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&answer).trim_end_matches('\n').to_owned())
 }
 
-/// The full name of a commit.
 pub fn commit(revision: &str) -> Result<String, Failure> {
     let asked = format!("{revision}^{{commit}}");
     ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &asked]).or_else(|_| {
@@ -37,7 +36,6 @@ pub fn commit(revision: &str) -> Result<String, Failure> {
     })
 }
 
-/// How many files differ from what is committed.
 pub fn uncommitted() -> usize {
     ask(&["status", "--porcelain"]).map_or(0, |text| text.lines().count())
 }

@@ -13,7 +13,6 @@ use crate::api::{Evaluation, Page, Plan, SampleView, Status};
 use crate::cli::{OneArguments, Output};
 use crate::exit;
 
-/// Shows what the task allows.
 pub fn plan(output: Output) -> ExitCode {
     end((|| {
         let plan: Plan = Remote::of_environment().get("/plan")?;

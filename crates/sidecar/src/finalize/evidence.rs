@@ -21,7 +21,6 @@ const EVALUATIONS: &str = "evaluations.jsonl";
 const BUNDLE: &str = "candidates.bundle";
 const VERDICT: &str = "verdict.json";
 
-/// Where the evidence is made.
 pub fn master(service: &Service) -> PathBuf {
     service.state.join("evidence")
 }

@@ -34,7 +34,6 @@ pub use evidence::master as evidence_master;
 /// One at a time: who comes second gets the verdict of the first.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Seals the service, decides, and writes the evidence.
 pub fn finalize(service: &Service, paths: &Paths, tell: Tell<'_>) -> Result<Value> {
     // Before anything else, and before waiting for anybody: from here on nothing the optimizer sends counts.
     service.seal()?;

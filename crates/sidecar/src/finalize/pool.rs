@@ -18,7 +18,6 @@ use crate::summary;
 pub struct Pool {
     results: HashMap<u32, Vec<Measured>>,
     seen: HashSet<(u64, u32)>,
-    /// The evaluations that were pooled.
     pub numbers: Vec<u64>,
 }
 
@@ -63,7 +62,6 @@ impl Pool {
         })
     }
 
-    /// What the samples add up to.
     pub fn summarize(
         &self,
         service: &Service,

@@ -14,7 +14,6 @@ use crate::api::Candidate;
 use crate::events::Summary;
 use crate::service::Service;
 
-/// What scoring a candidate on a target gave.
 struct Measured {
     score: f64,
     summary: Summary,

@@ -12,11 +12,9 @@ use crate::api::Use;
 
 const VERSION: u32 = 1;
 
-/// Whether there is a reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Every target has a score.
     Scored,
     /// Some target has none, for reasons that are not the candidate's.
     Unscored,
@@ -27,14 +25,12 @@ pub enum Outcome {
 #[serde(rename_all = "snake_case")]
 pub enum By {
     Submit,
-    /// It did best.
     AutoBest,
     /// Nothing else was there or good enough.
     Baseline,
 }
 
 impl By {
-    /// The words for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Submit => "it was submitted",
@@ -63,7 +59,6 @@ pub struct Verdict {
     pub evidence: BTreeMap<String, String>,
 }
 
-/// The candidate that counts.
 #[derive(Debug, Clone, Serialize)]
 pub struct WinnerReport {
     pub commit: String,
@@ -84,7 +79,6 @@ pub struct Ranked {
     pub coverage: f64,
     /// The service's own evaluations of it, pooled.
     pub rescored: Option<f64>,
-    /// Why it was left out, if it was.
     pub left_out: Option<LeftOut>,
 }
 
@@ -144,7 +138,6 @@ pub struct TargetReport {
     pub direction: Direction,
     /// What the attempts at a sample add up to.
     pub aggregate: Aggregate,
-    /// How often each sample was scored.
     pub attempts: u64,
     pub samples: u64,
     pub scored: u64,

@@ -15,7 +15,6 @@ use super::memory::{Memory, Share};
 use crate::api::PROBLEM;
 use crate::problem::{Kind, Problem};
 
-/// The largest JSON body.
 const MOST_JSON: usize = 4 << 20;
 /// How much more memory the value of a JSON body may take than its text: a list of samples with the shortest ids.
 const EXPANSION: usize = 14;
@@ -54,7 +53,6 @@ impl IntoResponse for Problem {
     }
 }
 
-/// An answer as JSON.
 pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Answer {
     let body = serde_json::to_vec(value)
         .map_err(|error| Problem::new(Kind::Broken, format!("writing the answer: {error}"), "try again"))?;
@@ -95,7 +93,6 @@ async fn receive(mut body: Body, memory: &Memory) -> Result<(Vec<u8>, Option<Sha
     Ok((bytes, share))
 }
 
-/// The next piece of a body.
 pub async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
     std::future::poll_fn(|context| std::pin::Pin::new(&mut *body).poll_frame(context)).await
 }

@@ -83,7 +83,6 @@ impl Listener {
         self.to.send(Ok(text.into())).await.map_err(|_| Stopped)
     }
 
-    /// How long the record is.
     fn length(&self) -> u64 {
         std::fs::metadata(self.service.record_path(self.number)).map_or(0, |metadata| metadata.len())
     }

@@ -18,7 +18,6 @@ use crate::service::{Service, parse_id};
 
 type Shared = State<Arc<Service>>;
 
-/// What the handlers share.
 #[derive(Clone)]
 struct Server {
     service: Arc<Service>,

@@ -29,7 +29,6 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// An evaluation that is not over.
 pub(super) struct Live {
     pub stop: Cancel,
     pub progress: watch::Sender<Progress>,
@@ -85,7 +84,6 @@ impl Service {
         self.book_mut().apply(entry).map_err(|error| failed(&error))
     }
 
-    /// Where an evaluation's samples are recorded.
     pub fn record_path(&self, number: u64) -> PathBuf {
         self.state.join("records").join(format!("{number:06}.jsonl"))
     }
@@ -95,7 +93,6 @@ impl Service {
         self.choosers.get(split)
     }
 
-    /// How many samples a split has.
     pub fn size_of(&self, split: &str) -> usize {
         self.config.splits.get(split).map_or(0, |split| split.samples.len())
     }

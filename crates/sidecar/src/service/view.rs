@@ -14,7 +14,6 @@ use taskwright_language::model::Access;
 /// How many evaluations one page of the list shows.
 const PAGE: usize = 200;
 
-/// The number in an evaluation's name.
 pub fn parse_id(id: &str) -> Result<u64, Problem> {
     let number = id.strip_prefix('e').and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
     number.ok_or_else(|| unknown(id))
@@ -203,12 +202,10 @@ impl Service {
         }
     }
 
-    /// The splits that the optimizer may evaluate.
     pub fn evaluable(&self) -> impl Iterator<Item = (&String, &taskwright_language::serve::ServeSplit)> {
         self.config.splits.iter().filter(|(_, split)| split.access != Access::NoAccess)
     }
 
-    /// What the task allows on each split.
     pub fn split_plans(&self) -> Vec<SplitPlan> {
         let book = self.book();
         let plan = |(name, split): (&String, &taskwright_language::serve::ServeSplit)| {

@@ -36,7 +36,7 @@ fn the_optimizers_container_holds_no_label_and_no_secret() {
 }
 
 #[test]
-fn refusals_have_their_exit_status_and_a_remedy() {
+fn refusals_have_their_exit_status_and_a_hint() {
     let Some(stage) = Stage::set() else { return };
     stage.commit(HONEST);
     let refused = |arguments: &str, status: i32, words: &str| {
