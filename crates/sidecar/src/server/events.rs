@@ -115,9 +115,12 @@ impl Listener {
         end: u64,
         form: fn(SampleView) -> T,
     ) -> Result<Option<u64>, Problem> {
-        let path = self.service.record_path(self.number);
-        let most = (from + PIECE).min(end);
-        let to = blocking(move || next_line(&path, most, end).map_err(|error| broken(&error))).await?;
+        let to = if end - from <= PIECE {
+            end
+        } else {
+            let path = self.service.record_path(self.number);
+            blocking(move || next_line(&path, from + PIECE, end).map_err(|error| broken(&error))).await?
+        };
         let size = usize::try_from(to - from).unwrap_or(usize::MAX).saturating_mul(EXPANSION);
         let share = loop {
             match self.memory.take(size).await {

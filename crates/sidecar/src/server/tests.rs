@@ -14,7 +14,7 @@ use crate::problem::Kind;
 use crate::testing::{self, Fake, Way, commit};
 
 struct Running {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
     fake: Fake,
     address: SocketAddr,
     remote: Remote,
@@ -39,7 +39,7 @@ fn start_within(memory: Memory) -> Running {
     });
     let address = receiver.recv().unwrap();
     let remote = Remote::at(&format!("http://{address}"), Some(Duration::from_mins(5)));
-    Running { _folder: folder, fake, address, remote }
+    Running { folder, fake, address, remote }
 }
 
 impl Running {
@@ -105,6 +105,27 @@ fn only_progress_in_steps_of_the_floor_is_told_of_a_split_that_shows_aggregates(
     }
     let refused = running.remote.get::<Value>("/evaluations/e1/samples");
     assert_eq!(kind(refused), Kind::Access);
+}
+
+#[test]
+fn samples_that_cannot_be_read_break_their_stream_off() {
+    let running = start();
+    running.create(&json!({ "commit": commit(1), "split": "train" })).unwrap();
+    running.follow("e1");
+    let stream = || {
+        let mut samples = 0;
+        let streamed = running.remote.stream("/evaluations/e1/samples", |_: Value| {
+            samples += 1;
+            true
+        });
+        (samples, streamed)
+    };
+    assert!(matches!(stream(), (10, Ok(()))));
+    let record = running.folder.path().join("state/records/000001.jsonl");
+    let text = std::fs::read_to_string(&record).unwrap();
+    std::fs::write(&record, text.replace("train-5", "train\u{1}5")).unwrap();
+    let (_, streamed) = stream();
+    assert!(matches!(streamed, Err(Failure::Unreachable { .. })), "{streamed:?}");
 }
 
 #[test]
