@@ -1,5 +1,5 @@
-//! The binary of `cargo xtask`.
+//! `cargo xtask`.
 
 fn main() -> std::process::ExitCode {
-    xtask::main()
+    taskwright_cli::main()
 }

@@ -1,0 +1,5 @@
+//! `cargo xtask bench`.
+
+fn main() -> std::process::ExitCode {
+    taskwright_bench::main()
+}

@@ -1,0 +1,373 @@
+//! `cargo xtask build-tasks`.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+use taskwright_base::Error;
+
+use camino::Utf8PathBuf;
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use serde_json::{Value, json};
+use taskwright_builder::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
+
+use crate::exit::{self, Status as Exit};
+use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
+use crate::set::parameters;
+use crate::{interrupt, workspace};
+
+/// Build the task directories that the specs in harbor-tasks/ describe.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask build-tasks\n  cargo xtask build-tasks digits --explain\n  \
+                        cargo xtask build-tasks --locked\n  cargo xtask build-tasks arithmetic --set inner_docker=host-socket --out /tmp/tasks"
+)]
+pub struct Arguments {
+    /// Tasks, or folders of specs, to build, by name or by path; all if none is named.
+    names: Vec<String>,
+    /// Refuse a task that is not what taskwright.lock says.
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    locked: bool,
+    /// Build nothing; fail if an output is stale or was edited by hand.
+    #[arg(long, conflicts_with = "dry_run")]
+    check: bool,
+    /// Build tasks that are up to date too.
+    #[arg(long, conflicts_with_all = ["check", "dry_run"])]
+    force: bool,
+    /// Say which inputs changed: the file or the field, its old and its new value.
+    #[arg(long)]
+    explain: bool,
+    /// Build nothing; say what would be built.
+    #[arg(long)]
+    dry_run: bool,
+    /// Read every byte of the outputs instead of looking at sizes and times.
+    #[arg(long)]
+    verify: bool,
+    /// How many threads work; as many as there are processors if not given.
+    #[arg(long, short, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    jobs: Option<u64>,
+    /// Where to build to, instead of target/harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    out: Option<Utf8PathBuf>,
+
+    /// Where in this workspace the specs are, instead of harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    specs: Option<Utf8PathBuf>,
+    /// Give a parameter of the specs another value.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Print nothing but the last line.
+    #[arg(long, short)]
+    quiet: bool,
+    /// How to say what was done.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    message_format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines to read.
+    Human,
+    /// One JSON object a line, on standard output.
+    Json,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    match report(arguments) {
+        Err(error) if arguments.message_format == Format::Json => {
+            let Some(wrong) = error.downcast_ref::<Error>() else { return Err(error) };
+            let object = json!({"reason": "error", "message": wrong.to_string(), "hint": wrong.hint_text()});
+            output::print(&format!("{object}\n"))?;
+            Ok(exit::of(wrong))
+        }
+        report => tell(arguments, &report?),
+    }
+}
+
+/// Builds, and says what became of it.
+fn report(arguments: &Arguments) -> anyhow::Result<Report> {
+    let mut workspace = workspace::this()?;
+    if let Some(specs) = &arguments.specs {
+        workspace.specs = workspace::specs_folder(&workspace, specs)?;
+    }
+    if let Some(out) = &arguments.out {
+        workspace.out = workspace::from_here(out)?;
+    }
+    let options = Options {
+        names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
+        intent: if arguments.locked {
+            Intent::Locked
+        } else if arguments.check || arguments.dry_run {
+            Intent::Look
+        } else {
+            Intent::Build
+        },
+        force: arguments.force,
+        verify: arguments.verify,
+        set: parameters(&arguments.set)?,
+        jobs: arguments.jobs.and_then(|jobs| usize::try_from(jobs).ok()),
+    };
+    let stop = interrupt::flag()?;
+    let progress = Progress::new(arguments);
+    let report = build(&workspace, &options, &progress, &stop);
+    progress.bar.finish_and_clear();
+    Ok(report?)
+}
+
+fn tell(arguments: &Arguments, report: &Report) -> anyhow::Result<Exit> {
+    match arguments.message_format {
+        Format::Human => human(arguments, report)?,
+        Format::Json => json_lines(arguments, report)?,
+    }
+    Ok(if report.is_interrupted() {
+        exit::INTERRUPTED
+    } else if report.is_success() || (arguments.dry_run && only_stale(report)) {
+        exit::SUCCESS
+    } else {
+        exit::FAILURE
+    })
+}
+
+fn only_stale(report: &Report) -> bool {
+    report.errors.is_empty() && report.count(|status| matches!(status, Status::Failed(_))) == 0
+}
+
+/// A progress bar on a terminal; in a pipe the lines of the report are enough.
+struct Progress {
+    bar: ProgressBar,
+    json: bool,
+}
+
+impl Progress {
+    fn new(arguments: &Arguments) -> Self {
+        let json = arguments.message_format == Format::Json;
+        let shown = io::stderr().is_terminal() && !arguments.quiet && !json;
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {msg}") {
+            bar.set_style(style);
+        }
+        Self { bar, json }
+    }
+}
+
+impl Observer for Progress {
+    fn waiting(&self, holder: &str) {
+        let who = if holder.is_empty() { "another process" } else { holder };
+        let words = format!("waiting: {who} is building in this workspace");
+        if self.json {
+            let _ = output::print(&format!("{}\n", json!({"reason": "waiting", "holder": holder})));
+        } else {
+            self.bar.suspend(|| say(&words));
+        }
+    }
+
+    fn planned(&self, tasks: usize) {
+        self.bar.set_length(tasks as u64);
+    }
+
+    fn working(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    fn task(&self, _: &TaskReport) {
+        self.bar.inc(1);
+    }
+}
+
+fn human(arguments: &Arguments, report: &Report) -> io::Result<()> {
+    let color = output::is_colored();
+    if !arguments.quiet {
+        for warning in &report.warnings {
+            say(warning.render(color).trim_end());
+        }
+    }
+    for task in &report.tasks {
+        if let Status::Failed(failure) = &task.status {
+            match failure {
+                Failure::Error(error) if error.is_interrupt() => {}
+                Failure::Spec(diagnostics) => say(diagnostics.render(color).trim_end()),
+                Failure::Error(error) => output::error(&format!("{}: {error}", task.name), error.hint_text()),
+            }
+        }
+        if !arguments.quiet {
+            output::print(&lines(arguments, task))?;
+        }
+    }
+    for error in &report.errors {
+        output::error(&error.to_string(), error.hint_text());
+    }
+    output::print(&format!("{}\n", summary(arguments, report)))
+}
+
+/// The lines about one task.
+fn lines(arguments: &Arguments, task: &TaskReport) -> String {
+    let color = match task.status {
+        Status::Built | Status::UpToDate => GREEN,
+        Status::Stale | Status::Abandoned | Status::Removed => YELLOW,
+        Status::Failed(_) if task.status.is_stopped() => YELLOW,
+        Status::Failed(_) => RED,
+    };
+    let word = match task.status {
+        Status::Stale if arguments.dry_run => "would be built",
+        Status::Abandoned if arguments.dry_run => "would be removed",
+        ref status => status.word(),
+    };
+    let mut text = format!("{} {}\n", paint_answer(&format!("{word:>10}"), color), task.name);
+    let said = arguments.explain || matches!(task.status, Status::Stale | Status::Abandoned);
+    for damage in &task.damage {
+        text.push_str(&format!("{:>10}   output {damage}\n", ""));
+    }
+    if said {
+        for change in &task.changes {
+            text.push_str(&format!("{:>10}   {change}\n", ""));
+        }
+        let is_made = matches!(task.status, Status::Built | Status::Stale);
+        if is_made && task.changes.is_empty() && task.damage.is_empty() {
+            let why =
+                if arguments.force { "asked for with --force" } else { "no record of an earlier build" };
+            text.push_str(&format!("{:>10}   {why}\n", ""));
+        }
+    }
+    text
+}
+
+fn summary(arguments: &Arguments, report: &Report) -> String {
+    let counts = counts(report);
+    let abandoned = report.count(|status| matches!(status, Status::Abandoned));
+    let (would_be_removed, stale) =
+        if arguments.dry_run { (abandoned, counts.stale - abandoned) } else { (0, counts.stale) };
+    let words = [
+        (counts.built, "built"),
+        (stale, if arguments.dry_run { "would be built" } else { "stale" }),
+        (would_be_removed, "would be removed"),
+        (counts.removed, "removed"),
+        (counts.up_to_date, "up to date"),
+        (counts.failed, "failed"),
+        (counts.stopped, "stopped"),
+    ];
+    let words: Vec<_> =
+        words.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let words = if words.is_empty() { "no task".to_owned() } else { words.join(", ") };
+    let ended = if report.is_interrupted() { " (interrupted)" } else { "" };
+    format!("{words} in {}{ended}", duration(report.elapsed))
+}
+
+fn duration(elapsed: Duration) -> String {
+    if elapsed < Duration::from_secs(1) {
+        format!("{:.0} ms", elapsed.as_secs_f64() * 1000.0)
+    } else {
+        format!("{:.1} s", elapsed.as_secs_f64())
+    }
+}
+
+#[derive(Serialize)]
+struct Counts {
+    built: usize,
+    up_to_date: usize,
+    stale: usize,
+    removed: usize,
+    failed: usize,
+    stopped: usize,
+}
+
+fn counts(report: &Report) -> Counts {
+    Counts {
+        built: report.count(|status| matches!(status, Status::Built)),
+        up_to_date: report.count(|status| matches!(status, Status::UpToDate)),
+        stale: report.count(|status| matches!(status, Status::Stale | Status::Abandoned)),
+        removed: report.count(|status| matches!(status, Status::Removed)),
+        failed: report.count(|status| matches!(status, Status::Failed(_)) && !status.is_stopped()),
+        stopped: report.count(Status::is_stopped),
+    }
+}
+
+fn json_lines(arguments: &Arguments, report: &Report) -> io::Result<()> {
+    if !arguments.quiet {
+        for warning in &report.warnings {
+            output::print(&format!("{}\n", json!({"reason": "warning", "diagnostic": warning})))?;
+        }
+        for task in &report.tasks {
+            output::print(&format!("{}\n", task_object(task)))?;
+        }
+    }
+    for error in &report.errors {
+        let object = json!({"reason": "error", "message": error.to_string(), "hint": error.hint_text()});
+        output::print(&format!("{object}\n"))?;
+    }
+    let object = json!({
+        "reason": "summary",
+        "success": report.is_success(),
+        "interrupted": report.is_interrupted(),
+        "tasks": counts(report),
+        "seconds": report.elapsed.as_secs_f64(),
+    });
+    output::print(&format!("{object}\n"))
+}
+
+fn task_object(task: &TaskReport) -> Value {
+    let mut object = json!({
+        "reason": "task",
+        "name": task.name,
+        "status": task.status.word().replace(' ', "_"),
+        "changes": task.changes,
+        "damage": task.damage,
+    });
+    if let Status::Failed(failure) = &task.status {
+        object["diagnostics"] = match failure {
+            Failure::Spec(diagnostics) => json!(diagnostics),
+            Failure::Error(error) => {
+                json!([{"severity": "error", "message": error.to_string(), "hint": error.hint_text()}])
+            }
+        };
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// The lines about tasks that ended in these ways, and the last one.
+    fn told(options: &[&str], statuses: &[Status]) -> String {
+        let Line { arguments } = clap::Parser::parse_from([&["build-tasks"], options].concat());
+        let tasks = statuses.iter().map(|status| TaskReport::new("task", status.clone())).collect();
+        let report =
+            Report { tasks, warnings: Vec::new(), errors: Vec::new(), elapsed: Duration::from_millis(12) };
+        let mut text: String = report.tasks.iter().map(|task| lines(&arguments, task)).collect();
+        text.push_str(&summary(&arguments, &report));
+        text
+    }
+
+    #[test]
+    fn what_goes_is_not_said_to_be_built() {
+        let statuses = [Status::Stale, Status::Abandoned, Status::Abandoned];
+        insta::assert_snapshot!(told(&["--dry-run"], &statuses), @r"
+        would be built task
+                     no record of an earlier build
+        would be removed task
+        would be removed task
+        1 would be built, 2 would be removed in 12 ms
+        ");
+        assert!(told(&["--check"], &statuses).ends_with("\n3 stale in 12 ms"));
+    }
+
+    #[test]
+    fn what_a_signal_stopped_did_not_fail() {
+        let error = |error| Status::Failed(Failure::Error(error));
+        let statuses = [Status::Built, error(Error::interrupted()), error(Error::new("no room"))];
+        insta::assert_snapshot!(told(&[], &statuses), @r"
+             built task
+           stopped task
+            failed task
+        1 built, 1 failed, 1 stopped in 12 ms (interrupted)
+        ");
+    }
+}

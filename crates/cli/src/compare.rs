@@ -1,0 +1,186 @@
+//! `cargo xtask compare`.
+
+use crate::exit::{self, Status};
+use crate::output;
+use taskwright_ledger::compare::{Comparison, Side};
+use taskwright_ledger::leaderboard::Cell;
+use taskwright_ledger::statistics::{Direction, SignificanceMethod};
+
+use crate::leaderboard::interval;
+use crate::selection::{RuleArguments, Selection};
+use taskwright_base::table::{Table, number};
+use taskwright_base::text::clean;
+
+/// Compare two agents on the tasks that both have tried.
+///
+/// Differences are the first less the second. docs/statistics.md has every formula.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask compare oracle nop\n  cargo xtask compare monday:codex tuesday:codex\n  \
+                        cargo xtask compare 0f3a5b77 91c2de40 --experiment smoke --json"
+)]
+pub struct Arguments {
+    /// An agent's label, six digits of its digest or more, an experiment with a single agent, or EXPERIMENT:AGENT.
+    a: String,
+    /// The other.
+    b: String,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    rules: RuleArguments,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let ledger = arguments.selection.read()?;
+    let filter = arguments.selection.filter();
+    let tasks = arguments.selection.tasks()?;
+    let comparison = ledger
+        .compare((&arguments.a, &arguments.b), &filter, &tasks, &arguments.rules.rules())?;
+    output::print(&if arguments.json {
+        format!("{}\n", serde_json::to_string_pretty(&comparison)?)
+    } else {
+        format!("{}\n{}", table(&comparison), summary(&comparison))
+    })?;
+    Ok(exit::SUCCESS)
+}
+
+fn table(comparison: &Comparison) -> String {
+    let mut table = Table::new(["<task", "A", "n", "B", "n", "A - B"]);
+    for task in &comparison.tasks {
+        let cells = |cell: &Option<Cell>| {
+            let counted = cell.as_ref().map_or(0, |cell| cell.counted);
+            (number(cell.as_ref().and_then(|cell| cell.mean)), counted.to_string())
+        };
+        let ((a, trials_a), (b, trials_b)) = (cells(&task.a), cells(&task.b));
+        table.row(vec![task.task.clone(), a, trials_a, b, trials_b, signed(task.difference)]);
+    }
+    table.text()
+}
+
+fn summary(comparison: &Comparison) -> String {
+    let name = |side: &Side| {
+        let experiment = side.experiment.as_ref().map(|experiment| format!(" in {}", clean(experiment)));
+        clean(&side.row.label) + &experiment.unwrap_or_default()
+    };
+    let mut lines = vec![
+        format!("A = {}: {}", name(&comparison.a), number(comparison.mean_a)),
+        format!("B = {}: {}", name(&comparison.b), number(comparison.mean_b)),
+    ];
+    let same = comparison.common - comparison.better - comparison.worse;
+    let direction =
+        if comparison.rules.direction == Direction::Minimize { " (smaller is better)" } else { "" };
+    lines.push(format!(
+        "on the {} tasks that both have: A is better on {}, worse on {}, the same on {same}{direction}",
+        comparison.common, comparison.better, comparison.worse
+    ));
+    match &comparison.paired {
+        None => lines.push("no task has complete trials of both: there is nothing to compare".to_owned()),
+        Some(paired) => {
+            let significance = &paired.significance;
+            let method = match significance.method {
+                SignificanceMethod::Exact => "exact",
+                SignificanceMethod::Sampled => "sampled",
+            };
+            lines.push(format!(
+                "A - B = {}, 95 % interval {}, p = {} (sign-flip permutation, {method}, {} arrangements)",
+                signed(Some(paired.difference)),
+                interval(paired.interval),
+                p_value(significance.p_value),
+                significance.arrangements
+            ));
+        }
+    }
+    let spent = [("cost", comparison.cost_usd, "$"), ("time", comparison.seconds, "s")];
+    for (what, difference, unit) in spent {
+        if difference.is_some() {
+            lines.push(format!("{what}: A - B = {} {unit}, the mean over these tasks", signed(difference)));
+        }
+    }
+    if let Some(value) = comparison.rules.partial {
+        let trials = comparison.a.row.partial_counted + comparison.b.row.partial_counted;
+        lines.push(format!(
+            "! {trials} partial trials count as {value}: this compares more than complete trials"
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A number with its sign.
+fn signed(value: Option<f64>) -> String {
+    let sign = if value.is_some_and(|value| value > 0.0) { "+" } else { "" };
+    format!("{sign}{}", number(value))
+}
+
+fn p_value(value: f64) -> String {
+    if value < 0.001 { format!("{value:.1e}") } else { format!("{value:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskwright_ledger::leaderboard::Rules;
+    use taskwright_ledger::patterns::TaskPatterns;
+    use taskwright_ledger::record::{Agent, Seconds, Status as TrialStatus};
+    use taskwright_ledger::{Filter, Ledger, Trial};
+
+    use super::*;
+
+    #[test]
+    fn a_comparison_says_what_it_rests_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path()).unwrap();
+        let agent = |label: &str| Agent {
+            digest: label.repeat(20),
+            label: label.into(),
+            version: None,
+            model: None,
+            configuration: "{}".into(),
+        };
+        let trial = |label: &str, task: usize, reward: f64| Trial {
+            id: format!("{label}{task}"),
+            task: format!("task-{task}"),
+            agent: label.into(),
+            agent_digest: agent(label).digest,
+            status: TrialStatus::Complete,
+            reward: Some(reward),
+            seconds: Seconds { total: Some(reward * 10.0), ..Seconds::default() },
+            ..Trial::default()
+        };
+        let mut trials: Vec<Trial> = (0..6).map(|task| trial("oracle", task, 1.0)).collect();
+        trials.extend((0..5).map(|task| trial("nop", task, if task == 3 { 1.0 } else { 0.25 })));
+        ledger.add(&[agent("oracle"), agent("nop")], &trials).unwrap();
+        let shown = |rules: &Rules, tasks: &[&str]| {
+            let tasks = TaskPatterns::new(tasks).unwrap();
+            let found = ledger.compare(("oracle", "nop"), &Filter::default(), &tasks, rules).unwrap();
+            format!("{}\n{}", table(&found), summary(&found))
+        };
+        insta::assert_snapshot!(shown(&Rules::default(), &[]), @r"
+        task        A  n      B  n   A - B
+        task-0  1.000  1  0.250  1  +0.750
+        task-1  1.000  1  0.250  1  +0.750
+        task-2  1.000  1  0.250  1  +0.750
+        task-3  1.000  1  1.000  1   0.000
+        task-4  1.000  1  0.250  1  +0.750
+        task-5  1.000  1      -  0       -
+
+        A = oracle: 1.000
+        B = nop: 0.400
+        on the 5 tasks that both have: A is better on 4, worse on 0, the same on 1
+        A - B = +0.600, 95 % interval [0.300, 0.750], p = 0.125 (sign-flip permutation, exact, 16 arrangements)
+        time: A - B = +6.000 s, the mean over these tasks
+        ");
+        insta::assert_snapshot!(shown(&Rules { partial: Some(0.0), ..Rules::default() }, &["task-5"]), @r"
+        task        A  n  B  n  A - B
+        task-5  1.000  1  -  0      -
+
+        A = oracle: -
+        B = nop: -
+        on the 0 tasks that both have: A is better on 0, worse on 0, the same on 0
+        no task has complete trials of both: there is nothing to compare
+        ! 0 partial trials count as 0: this compares more than complete trials
+        ");
+    }
+}

@@ -1,0 +1,193 @@
+//! Mode B: the candidate's agent works on inner tasks, through Harbor.
+
+use std::sync::Arc;
+
+use crate::output;
+use anyhow::{Context, bail};
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::{Value, json};
+use taskwright_base::lock::LockFile;
+use taskwright_eval::{
+    Cancel, Candidate, EvaluationB, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer, PlanB, Rules,
+    SampleResult, Sandbox, SandboxOptions, Trials,
+};
+use taskwright_harbor::child::Environment;
+
+use super::Evaluated;
+use super::candidate::Files;
+use super::import::{self, Imported};
+use super::paths::Paths;
+use super::progress::Progress;
+use super::task::Task;
+
+/// Runs candidates of mode B.
+pub struct Runner<'a> {
+    task: &'a Task,
+    mode: ModeB,
+    rules: Rules,
+    sandbox: Sandbox,
+    _runtime_lock: LockFile,
+}
+
+/// What is known of a run besides its result.
+pub struct Facts {
+    /// Where the jobs are.
+    pub jobs: Vec<std::path::PathBuf>,
+    /// How many trials were run for it.
+    pub trials_run: u64,
+    /// What lay there and does not count.
+    pub notes: Vec<taskwright_eval::mode_b::Note>,
+    /// What went wrong on our side.
+    pub trouble: Option<String>,
+}
+
+/// The isolation that this machine does not give: the candidate's agent is part of the Harbor process.
+pub fn gaps() -> Vec<IsolationGap> {
+    let gap = |name: &str, consequence: &str| IsolationGap {
+        name: name.to_owned(),
+        consequence: consequence.to_owned(),
+    };
+    vec![gap(
+        "user",
+        "the candidate's agent runs as you, inside the Harbor process: it can read your files and the inner tasks, and \
+         what Harbor records of it; do not evaluate candidates that you do not trust outside of a container",
+    )]
+}
+
+impl<'a> Runner<'a> {
+    /// Opens the built task.
+    pub fn open(task: &'a Task, paths: &Paths, registry: Option<Utf8PathBuf>) -> anyhow::Result<Self> {
+        let (runtime, runtime_lock) = Paths::runtime()?;
+        let sandbox = Sandbox::open(SandboxOptions {
+            taskwright: task.dir.join("environment/bin/taskwright").into(),
+            runtime: runtime.into(),
+            isolation: IsolationMode::BestEffort,
+            path: std::env::var("PATH").ok(),
+        })?;
+        let mode = ModeB::open(ModeBOptions {
+            serve: Arc::new(task.serve.clone()),
+            inner_tasks: task.dir.join("environment/sidecar/inner-tasks").into(),
+            work: paths.shared().into(),
+            environment: Environment::inherited(),
+            registry_path: registry.map(Into::into),
+            place: taskwright_eval::Place::Host,
+        })?;
+        let feedback = usize::try_from(task.serve.feedback.max_bytes).unwrap_or(usize::MAX);
+        let rules = mode.rules(Some(feedback).filter(|_| task.serve.feedback.transcripts));
+        Ok(Self { task, mode, rules, sandbox, _runtime_lock: runtime_lock })
+    }
+
+    /// Imports a candidate. One that cannot be installed is refused here, before anything is started.
+    pub fn import(&self, files: &Files, paths: &Paths) -> anyhow::Result<Imported> {
+        let imported = import::import(self.task, paths, &self.sandbox, files)?;
+        self.mode
+            .check_package(files.path())
+            .with_context(|| format!("{} cannot be evaluated", files.source))?;
+        Ok(imported)
+    }
+
+    /// All that a trial depends on besides the candidate. How many there are, how many run at once and what they add up to
+    /// is not: that is asked again of the same trials.
+    pub fn settings(&self, split: &str) -> Value {
+        let harbor = self.task.serve.harbor.as_ref();
+        let mut run = json!(harbor.map(|harbor| &harbor.run));
+        if let Some(run) = run.as_object_mut() {
+            for key in ["attempts", "aggregate", "reward_key", "inner_docker", "run_as", "optimizer_args"] {
+                run.remove(key);
+            }
+        }
+        let samples = self.task.serve.splits.get(split).map(|split| &split.samples);
+        let digests: Vec<_> = samples
+            .into_iter()
+            .flatten()
+            .map(|id| (id, harbor.and_then(|harbor| harbor.tasks.get(id)).map(|task| &task.digest)))
+            .collect();
+        json!({
+            "mode": "b",
+            "run": run,
+            "sample_timeout_sec": self.task.serve.limits.sample_timeout_sec,
+            "samples": digests,
+        })
+    }
+
+    fn plan<'p>(
+        &'p self,
+        files: &'p std::path::Path,
+        samples: &'p [String],
+        record: &'p Utf8Path,
+        name: &'p str,
+    ) -> PlanB<'p> {
+        PlanB { candidate: files, samples, rules: &self.rules, record: record.as_std_path(), name }
+    }
+
+    fn job_name(&self, candidate: &Candidate, split: &str) -> String {
+        format!("{}-{split}-{}", self.task.name, &candidate.tree.as_str()[..8])
+    }
+
+    /// Prints what evaluating would run.
+    pub fn dry_run(
+        &self,
+        imported: &Imported,
+        split: &str,
+        samples: &[String],
+        record: &Utf8Path,
+        is_json: bool,
+    ) -> anyhow::Result<()> {
+        let name = self.job_name(&imported.candidate, split);
+        let dry = self.mode.dry_run(&self.plan(imported.checkout.path(), samples, record, &name))?;
+        let text = if is_json {
+            let arguments: Vec<_> =
+                dry.command.command_line().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            format!("{}\n", json!({"split": split, "command": arguments, "config": dry.config}))
+        } else {
+            format!("# {split}\n{}\n{}", dry.command.shell_line(), dry.config.to_json())
+        };
+        output::print(&text).context("printing")
+    }
+
+    /// Evaluates a candidate on samples, as far as the record does not answer already.
+    pub fn evaluate(
+        &self,
+        imported: &Imported,
+        split: &str,
+        samples: &[String],
+        record: Utf8PathBuf,
+        cancel: &Cancel,
+    ) -> anyhow::Result<Evaluated> {
+        let name = self.job_name(&imported.candidate, split);
+        let progress = Progress::new(split, samples.len());
+        let told = self.mode.evaluate(
+            &self.plan(imported.checkout.path(), samples, &record, &name),
+            &Told { progress: &progress, cancel },
+            cancel,
+        );
+        let recorded = progress.finish();
+        let EvaluationB { result, notes, jobs, trials_run, trouble } = told?;
+        if result.samples.is_empty() {
+            bail!("the split `{split}` has no samples");
+        }
+        let facts = Facts { jobs, trials_run, notes, trouble };
+        Ok(Evaluated { split: split.to_owned(), record, recorded, result, harbor: Some(facts) })
+    }
+}
+
+struct Told<'a> {
+    progress: &'a Progress,
+    cancel: &'a Cancel,
+}
+
+impl Observer for Told<'_> {
+    fn sample(&self, result: &SampleResult, recorded: bool) {
+        if result.value.is_some() || !self.cancel.is_cancelled() {
+            self.progress.sample(result, recorded);
+        }
+    }
+
+    fn trials(&self, trials: &Trials) {
+        self.progress.trials(trials);
+    }
+
+    fn say(&self, what: &str) {
+        self.progress.say(what);
+    }
+}

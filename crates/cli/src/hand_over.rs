@@ -1,0 +1,87 @@
+//! Commands that this program was compiled without: the same arguments are handed over to a program that has them.
+//!
+//! They need a database and more; whoever only builds tasks need not wait for these to be compiled.
+
+use std::os::unix::process::CommandExt;
+use std::process;
+
+use anyhow::Context;
+
+use crate::exit::Status;
+use crate::output::say;
+use crate::workspace;
+
+/// What must be compiled for a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// What every program has.
+    Build,
+    /// The feature `eval`.
+    Eval,
+    /// The feature `trials`.
+    Trials,
+    /// The package `taskwright-bench`.
+    Bench,
+}
+
+/// What trials are read by is compiled for the first build too, and that must not wait for it to be optimised: it is compiled once
+/// more for programs that read a hundred thousand trials. What they alone need is optimised by the workspace's own profile.
+const OPTIMIZED: [&str; 2] = ["taskwright-harbor", "serde_json"];
+
+/// A program that has more commands.
+struct Program {
+    package: &'static str,
+    features: &'static str,
+    name: &'static str,
+    /// What is compiled when it is first called.
+    what: &'static str,
+    optimized: &'static [&'static str],
+}
+
+fn program(needs: Needs) -> Program {
+    match needs {
+        Needs::Build | Needs::Eval => Program {
+            package: "taskwright-cli",
+            features: "eval",
+            name: "taskwright-eval",
+            what: "what scores candidates",
+            optimized: &[],
+        },
+        Needs::Trials => Program {
+            package: "taskwright-cli",
+            features: "trials",
+            name: "taskwright-cli",
+            what: "the commands for trials",
+            optimized: &OPTIMIZED,
+        },
+        Needs::Bench => Program {
+            package: "taskwright-bench",
+            features: "",
+            name: "taskwright-bench",
+            what: "what measures",
+            optimized: &OPTIMIZED,
+        },
+    }
+}
+
+/// Becomes a program that has what is needed, called as this one was; returns only if that cannot be started.
+///
+/// It is built in the profile of this one, so that what is compiled already is used again.
+pub fn hand_over(needs: Needs) -> anyhow::Result<Status> {
+    let program = program(needs);
+    let root = workspace::this()?.root;
+    // This program is in the folder that cargo builds to, wherever that is.
+    let here = std::env::current_exe().unwrap_or_default();
+    if !here.with_file_name(program.name).exists() {
+        say(&format!("compiling {}, once", program.what));
+    }
+    let mut cargo = process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--quiet", "--manifest-path"]).arg(root.join("Cargo.toml"));
+    cargo.args(["--package", program.package, "--bin", program.name, "--no-default-features"]);
+    cargo.args(["--features", program.features]);
+    for package in program.optimized {
+        cargo.args(["--config", &format!("profile.dev.package.{package}.opt-level=2")]);
+    }
+    let error = cargo.arg("--").args(std::env::args_os().skip(1)).exec();
+    Err(error).context("starting cargo")
+}

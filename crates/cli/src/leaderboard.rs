@@ -1,0 +1,240 @@
+//! `cargo xtask leaderboard`.
+
+use crate::exit::{self, Status};
+use crate::output;
+use taskwright_base::Error;
+use taskwright_ledger::Filter;
+use taskwright_ledger::leaderboard::{Leaderboard, Note, Row};
+use taskwright_ledger::record::Failure;
+use taskwright_ledger::statistics::{Direction, Interval};
+
+use crate::selection::{RuleArguments, Selection};
+use taskwright_base::table::{Table, number};
+use taskwright_base::text::clean;
+
+/// Rank the agents by their trials.
+///
+/// A row is an agent configuration: agents of the same name with other parameters have rows of their own. The mean is
+/// over tasks, each task counting with the mean of its complete trials. docs/statistics.md has every formula.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask leaderboard\n  cargo xtask leaderboard --experiment smoke --k 1,5\n  \
+                        cargo xtask leaderboard --task 'circle-*' --metric radius --direction minimize --json"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Only the agent with this label, or whose digest begins like this.
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    #[command(flatten)]
+    rules: RuleArguments,
+    /// Print JSON, with a cell for each task and agent, instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let ledger = arguments.selection.read()?;
+    let filter = Filter { agent: arguments.agent.clone(), ..arguments.selection.filter() };
+    let tasks = arguments.selection.tasks()?;
+    let board = ledger.leaderboard(&filter, &tasks, &arguments.rules.rules())?;
+    if board.rows.is_empty() {
+        let what = "no trial in the ledger is like that";
+        return Err(Error::new(what).hint("`cargo xtask trials` lists those that there are").into());
+    }
+    output::print(&if arguments.json {
+        format!("{}\n", serde_json::to_string_pretty(&board)?)
+    } else {
+        format!("{}\n{}", table(&board), remarks(&board))
+    })?;
+    Ok(exit::SUCCESS)
+}
+
+fn table(board: &Leaderboard) -> String {
+    let passes: Vec<String> = board.rules.k.iter().map(|k| format!("pass@{k}")).collect();
+    let mut columns =
+        vec!["rank", "<agent", "mean", "<95 % interval", "tasks", "complete", "partial", "missing"];
+    columns.extend(passes.iter().map(String::as_str));
+    columns.extend(["cost $", "seconds", "<failed"]);
+    let mut table = Table::new(columns);
+    for row in &board.rows {
+        let mut cells = vec![
+            row.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
+            row.label.clone(),
+            number(row.mean),
+            interval(row.interval),
+            share(row.tasks_counted, row.tasks),
+            row.complete.to_string(),
+            row.partial.to_string(),
+            row.missing.to_string(),
+        ];
+        cells.extend(row.pass_at_k.iter().map(|pass| {
+            let few = if pass.tasks < row.tasks_counted && pass.mean.is_some() {
+                format!(" ({})", pass.tasks)
+            } else {
+                String::new()
+            };
+            number(pass.mean) + &few
+        }));
+        cells.extend([number(row.cost_usd.mean), number(row.seconds.mean), failed(row)]);
+        table.row(cells);
+    }
+    table.text()
+}
+
+/// An interval; a star says that it has no width, and why stands below the table.
+pub fn interval(interval: Option<Interval>) -> String {
+    interval.map_or_else(
+        || "-".to_owned(),
+        |interval| {
+            let star = if interval.is_degenerate() { "*" } else { "" };
+            format!("[{}, {}]{star}", number(Some(interval.low)), number(Some(interval.high)))
+        },
+    )
+}
+
+/// A number of a whole; the whole alone if it is all of it.
+fn share(part: u64, whole: u64) -> String {
+    if part == whole { whole.to_string() } else { format!("{part}/{whole}") }
+}
+
+/// Trials by class of failure, those that count nevertheless with a `+`.
+fn failed(row: &Row) -> String {
+    let list =
+        |sign: &'static str| move |(failure, trials): (&Failure, &u64)| format!("{sign}{trials} {failure}");
+    let all: Vec<String> =
+        row.failures.iter().map(list("")).chain(row.flagged.iter().map(list("+"))).collect();
+    all.join(", ")
+}
+
+/// What has to be known to read the table rightly, a line each.
+fn remarks(board: &Leaderboard) -> String {
+    let rules = &board.rules;
+    let mut lines = Vec::new();
+    let metric =
+        rules.metric.as_ref().map(|key| format!("the reward `{}`, ", clean(key))).unwrap_or_default();
+    let direction = if rules.direction == Direction::Minimize { "smaller is better, " } else { "" };
+    lines.push(format!(
+        "{metric}{direction}mean over tasks of the mean over each task's {} trials",
+        if rules.partial.is_some() { "complete and partial" } else { "complete" }
+    ));
+    if board.rows.iter().any(|row| !row.flagged.is_empty()) {
+        lines.push("+ failed, and was graded nevertheless".to_owned());
+    }
+    lines.extend(board.notes.iter().map(remark));
+    lines.join("\n") + "\n"
+}
+
+fn remark(note: &Note) -> String {
+    let list = |names: &[String]| {
+        let shown: Vec<String> = names.iter().take(4).map(|name| clean(name)).collect();
+        let more = names.len().saturating_sub(shown.len());
+        shown.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    };
+    match note {
+        Note::PartialCounted { trials, value } => {
+            format!("! {trials} partial trials count as {value}: this is no leaderboard of complete trials")
+        }
+        Note::DifferentTasks => {
+            "! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share"
+                .to_owned()
+        }
+        Note::NoThreshold => "pass@k needs rewards of 0 and 1, or `--threshold`".to_owned(),
+        Note::NoVariation { .. } => {
+            "* all tasks have the same mean, from which the bootstrap cannot tell how sure it is".to_owned()
+        }
+        Note::FewTasks { agents } => {
+            format!("fewer than ten tasks make intervals that are too narrow: {}", list(agents))
+        }
+        Note::ChangedTasks { tasks } => format!("! changed between trials: {}", list(tasks)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use taskwright_ledger::Score;
+    use taskwright_ledger::leaderboard::{Rules, rank};
+    use taskwright_ledger::record::{Agent, Status as TrialStatus};
+
+    use super::*;
+
+    #[test]
+    fn a_leaderboard_says_all_that_is_needed_to_read_it() {
+        let agent = |digest: &str, label: &str, model: Option<&str>| Agent {
+            digest: digest.into(),
+            label: label.into(),
+            version: None,
+            model: model.map(str::to_owned),
+            configuration: String::new(),
+        };
+        let agents = [
+            agent("1", "codex", Some("small")),
+            agent("2", "codex", Some("large")),
+            agent("3", "orac\u{1b}le", None),
+            agent("4", "nop", None),
+        ];
+        let score = |digest: &str, task: &str, reward: Option<f64>, failure: Option<Failure>| Score {
+            task: task.into(),
+            agent_digest: digest.into(),
+            status: if reward.is_some() { TrialStatus::Complete } else { TrialStatus::Partial },
+            failure,
+            reward,
+            cost_usd: (digest == "2").then_some(0.125),
+            seconds: Some(12.5),
+            task_digest: Some(format!("{task}{}", if task == "b" { digest } else { "" })),
+        };
+        let scores = [
+            score("1", "a", Some(1.0), None),
+            score("1", "a", Some(0.0), Some(Failure::Timeout)),
+            score("1", "b", None, Some(Failure::Infrastructure)),
+            score("2", "a", Some(1.0), None),
+            score("2", "a", Some(1.0), None),
+            score("2", "b", Some(0.0), None),
+            score("3", "a", Some(1.0), None),
+            score("3", "b", Some(1.0), None),
+            score("4", "a", None, Some(Failure::Candidate)),
+        ];
+        let shown = |rules: &Rules| {
+            let board = rank(scores.clone(), &agents, rules);
+            format!("{}\n{}", table(&board), remarks(&board))
+        };
+        insta::assert_snapshot!(shown(&Rules { k: vec![1, 2], ..Rules::default() }), @r"
+        rank  agent                 mean  95 % interval    tasks  complete  partial  missing  pass@1     pass@2  cost $  seconds  failed
+           1  orac\u{1b}le         1.000  [1.000, 1.000]*      2         2        0        0   1.000          -       -   12.500
+           2  codex (model=large)  0.500  [0.000, 1.000]       2         3        0        0   0.500  1.000 (1)   0.125   12.500
+           2  codex (model=small)  0.500  [0.095, 0.905]     1/2         2        1        0   0.500      1.000       -   12.500  1 infrastructure, +1 timeout
+           -  nop                      -  -                  0/1         0        1        0       -          -       -        -  1 candidate
+
+        mean over tasks of the mean over each task's complete trials
+        + failed, and was graded nevertheless
+        ! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share
+        * all tasks have the same mean, from which the bootstrap cannot tell how sure it is
+        fewer than ten tasks make intervals that are too narrow: orac\u{1b}le, codex (model=large), codex (model=small)
+        ! changed between trials: b
+        ");
+        let rules = Rules {
+            metric: Some("loss".into()),
+            direction: Direction::Minimize,
+            partial: Some(2.0),
+            ..Rules::default()
+        };
+        insta::assert_snapshot!(shown(&rules), @r"
+        rank  agent                 mean  95 % interval    tasks  complete  partial  missing  pass@1  cost $  seconds  failed
+           1  codex (model=large)  0.500  [0.000, 1.000]       2         3        0        0       -   0.125   12.500
+           1  codex (model=small)  0.500  [0.095, 0.905]     1/2         2        1        0       -       -   12.500  1 infrastructure, +1 timeout
+           3  orac\u{1b}le         1.000  [1.000, 1.000]*      2         2        0        0       -       -   12.500
+           4  nop                  2.000  -                    1         0        1        0       -       -   12.500  1 candidate
+
+        the reward `loss`, smaller is better, mean over tasks of the mean over each task's complete and partial trials
+        + failed, and was graded nevertheless
+        ! 1 partial trials count as 2: this is no leaderboard of complete trials
+        ! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share
+        pass@k needs rewards of 0 and 1, or `--threshold`
+        * all tasks have the same mean, from which the bootstrap cannot tell how sure it is
+        fewer than ten tasks make intervals that are too narrow: codex (model=large), codex (model=small), orac\u{1b}le, nop
+        ! changed between trials: b
+        ");
+    }
+}

@@ -1,0 +1,371 @@
+//! `cargo xtask run`.
+
+mod detach;
+pub mod show;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::exit::{self, Status};
+use crate::output::{self, say};
+use crate::set::parameters;
+use crate::{interrupt, tasks, workspace};
+use anyhow::Context;
+use camino::Utf8Path;
+use serde_json::{Value, json};
+use taskwright_base::Error;
+use taskwright_builder::{Intent, Options, Workspace};
+use taskwright_experiment::dispatch::{Ending, Harbor, Redo, make_way};
+use taskwright_experiment::jobs::{self, Job};
+use taskwright_experiment::plan::{self, Prepared};
+use taskwright_experiment::progress::{self, Progress, State};
+use taskwright_experiment::{ExperimentError, find, load, reference_page, schema_text};
+
+use crate::import_job;
+use crate::ledger::LedgerArguments;
+
+/// Run an experiment through Harbor and keep its trials in the ledger.
+///
+/// The manifest becomes one job of Harbor, in jobs/, which runs from copies of the tasks. What is finished is imported
+/// into the ledger however the run ends.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask run smoke\n  cargo xtask run smoke --dry-run\n  cargo xtask run smoke --resume\n  \
+                        cargo xtask run experiments/smoke.toml --set model=provider/name --detach\n  cargo xtask run --schema > docs/experiment.schema.json"
+)]
+pub struct Arguments {
+    /// A manifest: a file, or the name of one in experiments/.
+    #[arg(required_unless_present_any = ["schema", "reference"])]
+    experiment: Option<String>,
+    /// Run nothing: check everything and print the configuration that Harbor would get.
+    #[arg(long, conflicts_with_all = ["resume", "again", "detach"])]
+    dry_run: bool,
+    /// Go on with a run that was stopped: trials that have a result are kept, but for those that were stopped.
+    #[arg(long)]
+    resume: bool,
+    /// With --resume: make those trials again, too, that have no reward that counts.
+    #[arg(long, requires = "resume")]
+    failed: bool,
+    /// Run it once more as a job of its own, although it has been run.
+    #[arg(long, conflicts_with = "resume")]
+    again: bool,
+    /// Leave it running, and return at once; `cargo xtask status` says how far it is.
+    #[arg(long)]
+    detach: bool,
+    /// Build tasks that are not what taskwright.lock says, too, and bring the lock up to date.
+    #[arg(long, conflicts_with = "dry_run")]
+    build: bool,
+    /// Give a parameter of the manifest another value.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    ledger: LedgerArguments,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+    /// Print the JSON Schema of manifests, which editors complete and check them with.
+    #[arg(long, exclusive = true)]
+    schema: bool,
+    /// Print the reference page of manifests.
+    #[arg(long, exclusive = true)]
+    reference: bool,
+    /// This is the process that `--detach` left running.
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    if arguments.schema || arguments.reference {
+        output::print(&if arguments.schema { schema_text() } else { reference_page() })?;
+        return Ok(exit::SUCCESS);
+    }
+    if arguments.detached {
+        // Whoever started this may go, and their terminal with them.
+        rustix::process::setsid().context("leaving the terminal")?;
+    }
+    match dispatch(arguments) {
+        Ok(status) => Ok(status),
+        Err(error) => match experiments(error) {
+            Ok(error) => Ok(refuse(arguments, &error)?),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// The error of an experiment, whichever of its two types it came as.
+fn experiments(error: anyhow::Error) -> Result<ExperimentError, anyhow::Error> {
+    let error = match error.downcast::<ExperimentError>() {
+        Ok(error) => return Ok(error),
+        Err(error) => error.downcast::<Error>()?,
+    };
+    // What has a status of its own is not refused here.
+    if error.is_interrupt() || error.is_stale() { Err(error.into()) } else { Ok(error.into()) }
+}
+
+/// Tells of an error, with places where there are any.
+fn refuse(arguments: &Arguments, error: &ExperimentError) -> anyhow::Result<Status> {
+    let diagnostics = match error {
+        ExperimentError::Manifest(diagnostics) => Some(diagnostics),
+        ExperimentError::Failed(_) => None,
+    };
+    if arguments.json {
+        let object = json!({
+            "error": error.to_string(),
+            "hint": error.hint_text(),
+            "diagnostics": diagnostics.map(|diagnostics| json!(diagnostics)),
+        });
+        output::print(&format!("{object:#}\n"))?;
+    } else if let Some(diagnostics) = diagnostics {
+        say(diagnostics.render(output::is_colored()).trim_end());
+    } else {
+        output::error(&error.to_string(), error.hint_text());
+    }
+    Ok(if error.is_usage() { exit::USAGE } else { exit::FAILURE })
+}
+
+fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
+    let workspace = workspace::this()?;
+    let root = workspace.root.clone();
+    let stop = interrupt::flag()?;
+    let here = workspace::here()?;
+    let manifest = find(&root, &here, arguments.experiment.as_deref().unwrap_or_default())?;
+    let document = load(&root, &manifest, &parameters(&arguments.set)?).map_err(ExperimentError::from)?;
+    for warning in &document.warnings {
+        say(warning.render(output::is_colored()).trim_end());
+    }
+    let plan = plan::plan(&workspace, &document)?;
+    let intent = match (arguments.build, arguments.dry_run) {
+        (true, _) => Intent::Build,
+        (_, true) => Intent::Look,
+        _ => Intent::Locked,
+    };
+    if let Some(status) = build(&workspace, plan.built(), intent, &stop)? {
+        return Ok(status);
+    }
+    // The lock may be another one now.
+    let plan = if arguments.build { plan::plan(&workspace, &document)? } else { plan };
+    let mut prepared = plan.prepare()?;
+    if arguments.again {
+        prepared.again(&root);
+    } else if arguments.resume {
+        prepared.latest(&root);
+    }
+    let job = prepared.job(&root);
+    if arguments.dry_run {
+        return dry_run(arguments, &root, &prepared, &job);
+    }
+    may_run(arguments, &root, &job, &document.value.name)?;
+    let going_on = job.exists();
+    let harbor = Harbor::find(&root, &prepared)?;
+    prepared.keep(&root)?;
+    if !going_on {
+        let checked = harbor.check(&prepared.yaml()?);
+        if stop.load(Ordering::Relaxed) {
+            // Harbor was asked to stop as well, and what it says of that is no refusal.
+            return Ok(exit::INTERRUPTED);
+        }
+        checked?;
+        prepared.write(&root)?;
+    }
+    if arguments.detach {
+        return detach::start(arguments, &job, &document.value.name);
+    }
+    let lock = job.acquire()?.ok_or_else(|| already_running(&job))?;
+    let ran = if going_on && !is_anything_left(arguments, &job)? {
+        Ok(Ending::Done)
+    } else {
+        let bar = show::Bar::new(prepared.record.planned, arguments.json);
+        bar.say(&format!("running {} in {}", document.value.name, show::short(&root, &job.dir)));
+        let ran = harbor.run(&job, &lock, prepared.run_sec, &stop, &mut |now| bar.tell(now));
+        bar.finish();
+        ran
+    };
+    drop(lock);
+    conclude(arguments, &workspace, &job, &ran)
+}
+
+/// Builds the tasks that are named, or only looks. An exit status is why it cannot go on; it has been said.
+fn build(
+    workspace: &Workspace,
+    names: Vec<String>,
+    intent: Intent,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<Status>> {
+    if names.is_empty() {
+        // No name would mean all.
+        return Ok(None);
+    }
+    let options = Options { names, intent, ..Options::default() };
+    Ok(tasks::build(workspace, &options, |_| true, stop)?.err())
+}
+
+/// Makes way for the trials that are to be made again. Says whether there is anything to be done.
+fn is_anything_left(arguments: &Arguments, job: &Job) -> anyhow::Result<bool> {
+    // First into the ledger, so that nothing of what is made again is lost.
+    import_job::import(&arguments.ledger, job)?;
+    let redo = if arguments.failed { Redo::Failed } else { Redo::Cancelled };
+    let removed = make_way(job, redo)?;
+    if removed > 0 && !arguments.json {
+        say(&format!("trials that are made again: {removed}"));
+    }
+    let progress = progress::look(job)?;
+    Ok(removed > 0 || progress.planned.is_none_or(|planned| progress.ended < planned))
+}
+
+/// Whether a job may be started as it was asked for.
+fn may_run(arguments: &Arguments, root: &Utf8Path, job: &Job, experiment: &str) -> anyhow::Result<()> {
+    if job.runner().is_some() {
+        return Err(already_running(job).into());
+    }
+    if arguments.resume && !job.exists() {
+        let others: Vec<String> =
+            jobs::list(root, Some(experiment))?.into_iter().map(|job| job.name).collect();
+        let hint = if others.is_empty() {
+            "leave out `--resume`".to_owned()
+        } else {
+            format!("the manifest, or a task, was another one in {}; leave out `--resume`", others.join(", "))
+        };
+        let message = format!("`{experiment}` was not run yet as it is now");
+        return Err(Error::new(message).usage().hint(hint).into());
+    }
+    if !arguments.resume && job.exists() && !arguments.detached {
+        let progress = progress::look(job)?;
+        let far = match progress.planned {
+            Some(planned) => format!("{} of {planned}", progress.ended),
+            None => progress.ended.to_string(),
+        };
+        let message = format!("`{experiment}` was run already as {}: {far} trials have ended", job.name);
+        let hint =
+            "`--resume` makes those that are missing; `--again` runs it once more, as a job of its own";
+        return Err(Error::new(message).usage().hint(hint).into());
+    }
+    Ok(())
+}
+
+fn already_running(job: &Job) -> Error {
+    Error::new(format!("another process runs {}", job.name)).hint("`cargo xtask status` says how far it is")
+}
+
+/// Has everything checked, and prints what would be run.
+fn dry_run(arguments: &Arguments, root: &Utf8Path, prepared: &Prepared, job: &Job) -> anyhow::Result<Status> {
+    let harbor = Harbor::find(root, prepared)?;
+    prepared.keep(root)?;
+    let yaml = prepared.yaml()?;
+    let answer = harbor.check(&yaml)?;
+    let command = harbor.shell_line(&job.config());
+    if arguments.json {
+        let object = json!({
+            "job": job.name,
+            "planned": prepared.record.planned,
+            "command": command,
+            "config": prepared.config,
+        });
+        output::print(&format!("{object:#}\n"))?;
+    } else {
+        output::print(&yaml)?;
+        say(&format!("Harbor accepts it: {answer}"));
+        say(&format!("it would be started by: {command}"));
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Imports what is there, and says what came of the run.
+fn conclude(
+    arguments: &Arguments,
+    workspace: &Workspace,
+    job: &Job,
+    ran: &Result<Ending, Error>,
+) -> anyhow::Result<Status> {
+    let imported = import_job::import(&arguments.ledger, job);
+    let progress = progress::look(job);
+    let name = arguments.experiment.as_deref().unwrap_or_default();
+    let go_on = format!("`cargo xtask run {name} --resume` goes on");
+    if !arguments.json {
+        match ran {
+            Ok(Ending::Done) => {}
+            Ok(Ending::Interrupted) => say(&format!("stopped; what is finished is kept, and {go_on}")),
+            Ok(Ending::OutOfTime) => {
+                say(&format!("stopped: `timeouts.run_sec` is over; what is finished is kept, and {go_on}"));
+            }
+            Err(error) => output::error(&error.to_string(), error.hint_text()),
+        }
+    }
+    let imported = imported?;
+    let progress = progress?;
+    let complete = is_complete(&progress);
+    if arguments.json {
+        let object = json!({
+            "job": job.name,
+            "dir": job.dir,
+            "ending": ending_word(ran),
+            "error": ran.as_ref().err().map(ToString::to_string),
+            "progress": progress,
+            "import": imported.json(),
+        });
+        output::print(&format!("{object:#}\n"))?;
+    } else {
+        imported.tell();
+        show::missing(&progress);
+        output::print(&show::line(&progress))?;
+        if progress.ended > 0 {
+            let metric = job.record().and_then(|record| record.reward_key);
+            import_job::show(&arguments.ledger, job, &progress.experiment, metric.as_deref())?;
+        }
+        if !complete && matches!(ran, Ok(Ending::Done)) {
+            say(&format!(
+                "not all of it is graded; {go_on}, with `--failed` for trials without a reward, too"
+            ));
+        }
+        say(&format!("the job is in {}", show::short(&workspace.root, &job.dir)));
+    }
+    Ok(match ran {
+        Err(_) => exit::FAILURE,
+        Ok(Ending::Interrupted) => exit::INTERRUPTED,
+        Ok(_) if complete && imported.is_clean() => exit::SUCCESS,
+        Ok(_) => exit::INCOMPLETE,
+    })
+}
+
+fn ending_word(ran: &Result<Ending, Error>) -> Value {
+    match ran {
+        Ok(Ending::Done) => "done",
+        Ok(Ending::Interrupted) => "interrupted",
+        Ok(Ending::OutOfTime) => "out of time",
+        Err(_) => "failed",
+    }
+    .into()
+}
+
+/// Whether every planned trial has a reward that counts.
+fn is_complete(progress: &Progress) -> bool {
+    progress.state == State::Finished && progress.planned.is_none_or(|planned| progress.graded >= planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_complete_when_every_planned_trial_is_graded() {
+        let mut progress = Progress {
+            job: "j".to_owned(),
+            experiment: "e".to_owned(),
+            state: State::Finished,
+            process: None,
+            planned: Some(2),
+            ended: 2,
+            graded: 2,
+            errored: 1,
+            running: 0,
+            mean: Some(0.5),
+            missing: Vec::new(),
+            updated_at: None,
+        };
+        assert!(is_complete(&progress));
+        progress.graded = 1;
+        assert!(!is_complete(&progress));
+        progress.graded = 2;
+        progress.state = State::Stopped;
+        assert!(!is_complete(&progress));
+    }
+}

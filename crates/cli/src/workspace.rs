@@ -1,0 +1,74 @@
+//! Which workspace the command works in.
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::Error;
+use taskwright_builder::Workspace;
+
+/// The workspace that this command was compiled in, so that it works from any folder below it.
+pub fn this() -> anyhow::Result<Workspace> {
+    let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.ancestors().nth(2).context("the workspace has no root")?;
+    Ok(Workspace::new(root))
+}
+
+/// A path given on the command line, from where the command was called.
+///
+/// # Errors
+/// An empty one, which a variable without a value makes: it must not mean the current folder.
+pub fn from_here(path: &Utf8Path) -> anyhow::Result<Utf8PathBuf> {
+    if path.as_str().is_empty() {
+        let error = Error::new("an empty path names no place");
+        return Err(error.hint("write `.` for the current folder").usage().into());
+    }
+    Ok(here()?.join(path))
+}
+
+/// The folder that the command was called in.
+pub fn here() -> anyhow::Result<Utf8PathBuf> {
+    let here = std::env::current_dir().context("finding the current folder")?;
+    Utf8PathBuf::from_path_buf(here).map_err(|path| {
+        anyhow::anyhow!("the current folder `{}` has a name that is not UTF-8", path.display())
+    })
+}
+
+/// The folder of specs that was named on the command line, from the workspace's root.
+///
+/// # Errors
+/// A folder that is not in the workspace, or that holds no spec: a slip must not look like a build of nothing.
+pub fn specs_folder(workspace: &Workspace, named: &Utf8Path) -> anyhow::Result<Utf8PathBuf> {
+    let wrong = |what: String, hint: &str| Err(Error::new(what).hint(hint).usage().into());
+    let Ok(folder) = from_here(named)?.canonicalize_utf8() else {
+        return wrong(format!("there is no folder `{named}`"), "`--specs` names a folder from here");
+    };
+    let root = workspace.root.canonicalize_utf8().context("finding the workspace")?;
+    let Ok(inside) = folder.strip_prefix(&root) else {
+        return wrong(
+            format!("`{named}` is not in this workspace"),
+            "copy the specs into it: what they build from is committed with them",
+        );
+    };
+    let mut entries = folder.read_dir_utf8().with_context(|| format!("reading `{named}`"))?.flatten();
+    if !entries.any(|entry| entry.path().join("spec.toml").exists()) {
+        return wrong(
+            format!("`{named}` holds no spec"),
+            "a spec is a `spec.toml` in a folder of its own there, as in `harbor-tasks/digits/spec.toml`",
+        );
+    }
+    Ok(inside.to_owned())
+}
+
+/// The name by which a task or a spec is known, for what was typed: that name, or the path of the spec's folder or file,
+/// as a shell completes it.
+pub fn task_name(workspace: &Workspace, typed: &str) -> String {
+    let named = |typed: &str| {
+        let path = from_here(Utf8Path::new(typed)).ok()?.canonicalize_utf8().ok()?;
+        let folder = if path.ends_with("spec.toml") { path.parent()? } else { &path };
+        let specs = workspace.root.join(&workspace.specs).canonicalize_utf8().ok()?;
+        let is_spec = folder.parent() == Some(&specs) && folder.join("spec.toml").exists();
+        is_spec.then(|| folder.file_name().map(str::to_owned)).flatten()
+    };
+    // A bare name is that of a task, even where a folder of that name lies here.
+    let is_path = typed.contains('/') || matches!(typed, "." | ".." | "spec.toml");
+    is_path.then(|| named(typed)).flatten().unwrap_or_else(|| typed.to_owned())
+}

@@ -1,0 +1,80 @@
+//! Rules of the house that no compiler checks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+/// Every file of the workspace whose name ends so, less what is built.
+fn files(ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() {
+                if name != "target" && name != ".git" && name != "__pycache__" {
+                    folders.push(path);
+                }
+            } else if name.ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no file ends in {ending}");
+    found
+}
+
+fn complaints(check: impl Fn(&str) -> Option<String>, ending: &str) -> Vec<String> {
+    let of = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        check(&text).map(|what| format!("{}: {what}", path.strip_prefix(root()).unwrap().display()))
+    };
+    let mut complaints: Vec<_> = files(ending).into_iter().filter_map(of).collect();
+    complaints.sort();
+    complaints
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    let check = |text: &str| (!text.starts_with("//!")).then(|| "begins without a `//!` sentence".to_owned());
+    assert_eq!(complaints(check, ".rs"), [""; 0]);
+}
+
+#[test]
+fn no_line_ends_in_white_space() {
+    let check = |text: &str| {
+        let number = text.lines().position(|line| line.ends_with([' ', '\t']))? + 1;
+        Some(format!("line {number} ends in white space"))
+    };
+    for ending in [".rs", ".md", ".toml", ".hbs", ".py"] {
+        assert_eq!(complaints(check, ending), [""; 0]);
+    }
+}
+
+#[test]
+fn no_files_of_a_crate_use_one_another_in_a_circle() {
+    let output = std::process::Command::new(root().join(".ci/circles")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn every_dependency_is_justified() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let contributing = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let names = manifest["workspace"]["dependencies"].as_table().unwrap().keys();
+    let missing: Vec<_> = names
+        .filter(|name| !name.starts_with("taskwright-"))
+        .filter(|name| {
+            !contributing.lines().any(|line| {
+                line.starts_with('|')
+                    && line.split('|').nth(1).unwrap().split(',').any(|word| word.trim() == **name)
+            })
+        })
+        .collect();
+    assert!(missing.is_empty(), "CONTRIBUTING.md does not say why these are there: {missing:?}");
+}
