@@ -8,13 +8,14 @@ use taskwright_base::Error;
 /// # Errors
 /// What gives no value, and a name that is given twice.
 pub fn parameters(set: &[String]) -> Result<BTreeMap<String, String>, Error> {
-    let usage = |message: String| Error::new(message).hint("write `--set name=value`").usage();
     let mut values = BTreeMap::new();
     for pair in set {
-        let (name, value) =
-            pair.split_once('=').ok_or_else(|| usage(format!("`--set {pair}` gives no value")))?;
+        let Some((name, value)) = pair.split_once('=') else {
+            let error = Error::new(format!("`--set {pair}` gives no value"));
+            return Err(error.hint("write `--set name=value`").usage());
+        };
         if values.insert(name.to_owned(), value.to_owned()).is_some() {
-            return Err(usage(format!("`--set {name}` is given twice")));
+            return Err(Error::new(format!("`--set {name}` is given twice")).usage());
         }
     }
     Ok(values)
