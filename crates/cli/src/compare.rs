@@ -38,8 +38,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let ledger = arguments.selection.read()?;
     let filter = arguments.selection.filter();
     let tasks = arguments.selection.tasks()?;
-    let comparison = ledger
-        .compare((&arguments.a, &arguments.b), &filter, &tasks, &arguments.rules.rules())?;
+    let comparison =
+        ledger.compare((&arguments.a, &arguments.b), &filter, &tasks, &arguments.rules.rules())?;
     output::print(&if arguments.json {
         format!("{}\n", serde_json::to_string_pretty(&comparison)?)
     } else {

@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     let tasks = arguments.selection.tasks()?;
     let ledger = arguments.selection.read()?;
-    let export = |out: &mut (dyn Write + Send)| ledger.export(&filter, &tasks, format, out).map_err(told);
+    let export = |out: &mut (dyn Write + Send)| Ok(ledger.export(&filter, &tasks, format, out)?);
     if file == "-" {
         let mut pipe = Pipe { out: io::stdout(), is_broken: false };
         let rows = export(&mut BufWriter::new(&mut pipe));

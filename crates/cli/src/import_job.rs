@@ -32,12 +32,11 @@ pub fn import(ledger: &LedgerArguments, job: &Job) -> anyhow::Result<Imported> {
     };
     let mut odd = Vec::new();
     let mut ledger = Ledger::open(ledger.directory()?)?;
-    let report = ledger
-        .import(&[job.dir.clone().into()], &options, |event| {
-            if !matches!(event.outcome, Outcome::Imported | Outcome::Duplicate) {
-                odd.push(event);
-            }
-        })?;
+    let report = ledger.import(&[job.dir.clone().into()], &options, |event| {
+        if !matches!(event.outcome, Outcome::Imported | Outcome::Duplicate) {
+            odd.push(event);
+        }
+    })?;
     Ok(Imported { report, odd })
 }
 

@@ -49,13 +49,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let tasks = arguments.selection.tasks()?;
     let filter = arguments.selection.filter();
     let mut trials = Vec::new();
-    ledger
-        .visit(&filter, |trial| {
-            if tasks.matches(&trial.task) {
-                trials.push(trial);
-            }
-            Ok(())
-        })?;
+    ledger.visit(&filter, |trial| {
+        if tasks.matches(&trial.task) {
+            trials.push(trial);
+        }
+        Ok(())
+    })?;
     if trials.is_empty() {
         let what = "no trial in the ledger is like that";
         return Err(Error::new(what).hint("`cargo xtask trials` lists those that there are").into());

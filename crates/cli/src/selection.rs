@@ -45,7 +45,7 @@ impl Selection {
 
     /// The patterns of tasks.
     pub fn tasks(&self) -> anyhow::Result<TaskPatterns> {
-        TaskPatterns::new(&self.task).map_err(told)
+        Ok(TaskPatterns::new(&self.task)?)
     }
 }
 

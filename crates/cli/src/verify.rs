@@ -23,12 +23,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let stop = interrupt::flag()?;
     let ledger = arguments.ledger.read()?;
-    let verified = ledger
-        .verify(Some(&stop), |problem| {
-            if !arguments.json {
-                output::say(&format!("{} {}", output::paint("wrong", output::RED), clean(problem)));
-            }
-        })?;
+    let verified = ledger.verify(Some(&stop), |problem| {
+        if !arguments.json {
+            output::say(&format!("{} {}", output::paint("wrong", output::RED), clean(problem)));
+        }
+    })?;
     if arguments.json {
         output::print(&format!("{}\n", serde_json::to_string_pretty(&verified)?))?;
     } else {
