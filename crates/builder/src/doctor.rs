@@ -22,7 +22,7 @@ pub use machine::{Machine, Outcome, System, ThisMachine};
 pub enum Purpose {
     /// `cargo xtask build-tasks`.
     Build,
-    /// `cargo xtask bake`: making the tasks' images.
+    /// Making the tasks' images.
     Bake,
     /// `cargo xtask run` and `harbor lint`.
     Run,

@@ -349,7 +349,7 @@ fn answers_that_cannot_be_written_are_told() {
 #[test]
 fn a_task_may_be_named_by_the_path_of_its_spec() {
     let cli = Cli::new();
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     for (folder, typed) in [
         ("", "harbor-tasks/circle-packing"),
         ("", "./harbor-tasks/circle-packing/"),
@@ -374,7 +374,7 @@ fn a_task_may_be_named_by_the_path_of_its_spec() {
 fn folders_that_cannot_be_meant() {
     let cli = Cli::new();
     std::fs::write(cli.here.path().join("file"), "mine").unwrap();
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let specs = format!("{root}/harbor-tasks");
     for (arguments, said) in [
         (["--out", ""], "error: an empty path names no place\n  help: write `.` for the current folder\n"),

@@ -20,7 +20,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// What follows each `cargo xtask` of a text, up to where a command line ends.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let ends = ['`', '\n', '\\', '"', '#', '|', '&', ';', '>', '<', '(', ')', ',', '\''];
+    let ends = ['`', '{', '\n', '\\', '"', '#', '|', '&', ';', '>', '<', '(', ')', ',', '\''];
     text.split("cargo xtask ").skip(1).map(move |rest| rest.split(ends).next().unwrap_or_default())
 }
 

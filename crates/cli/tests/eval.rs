@@ -74,11 +74,11 @@ fn the_specs_solution_is_better() {
     let solved =
         json(&["circle-packing", "--candidate", "solution", "--split", "validation", "--fresh", "--json"]);
     assert!(solved["splits"][0]["aggregate"]["mean"].as_f64().unwrap() > 2.5, "{solved}");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harbor-tasks/circle-packing/solution");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../harbor-tasks/circle-packing/solution");
     let folder = folder.to_str().unwrap();
     let again = json(&["circle-packing", "--candidate", folder, "--split", "validation", "--json"]);
     assert_eq!(again["candidate"]["tree"], solved["candidate"]["tree"]);
-    let baseline = Path::new(env!("CARGO_MANIFEST_DIR")).join("../harbor-tasks/circle-packing/baseline");
+    let baseline = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../harbor-tasks/circle-packing/baseline");
     // Not run: another test begins the baseline's records anew, and counts what is in them.
     let look = ["circle-packing", "--split", "train", "--dry-run", "--json"];
     let same = json(&[&look[..], &["--candidate", baseline.to_str().unwrap()]].concat());
