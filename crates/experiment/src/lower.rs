@@ -135,8 +135,6 @@ fn enforcement(enforcement: Enforcement) -> Option<String> {
     Some(word.to_owned())
 }
 
-/// A type that is named wins over Harbor's own list in either way, which the two lists of exceptions alone do not: what
-/// Harbor excludes stays excluded even where it is included.
 fn retries(retries: &Retries) -> (RetryConfig, BTreeMap<String, ErrorPolicy>) {
     let Retries { max, min_wait_sec, max_wait_sec, wait_multiplier, include, exclude } = retries;
     let retry = RetryConfig {
@@ -147,11 +145,7 @@ fn retries(retries: &Retries) -> (RetryConfig, BTreeMap<String, ErrorPolicy>) {
         min_wait_sec: Some(*min_wait_sec),
         max_wait_sec: Some(*max_wait_sec),
     };
-    let policy = |names: &[String], should_retry: bool| {
-        let policy = ErrorPolicy { should_retry: Some(should_retry), ..ErrorPolicy::default() };
-        names.iter().map(move |name| (name.clone(), policy)).collect::<Vec<_>>()
-    };
-    (retry, policy(include, true).into_iter().chain(policy(exclude, false)).collect())
+    (retry, ErrorPolicy::of_retries(include, exclude))
 }
 
 fn verifier(verification: &Verification) -> VerifierConfig {

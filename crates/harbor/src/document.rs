@@ -7,7 +7,7 @@ mod read;
 use std::fmt;
 use std::path::PathBuf;
 
-pub(crate) use lenient::{count, flag, items, number, object, text};
+pub(crate) use lenient::{Part, any, count, flag, items, keys, number, object, text};
 pub(crate) use nonfinite::{NonFinite, marked, written};
 pub(crate) use read::{open, read, refused, size};
 
@@ -147,6 +147,33 @@ macro_rules! parts {
     };
 }
 pub(crate) use parts;
+
+/// Defines a type of what is understood of an object, each field declared once: its name, its type, and what takes it from
+/// the part of the object under its name, or under the key in brackets. `take` reads the object; `of` does the rest.
+macro_rules! fields {
+    ($(#[$meta:meta])* $name:ident, $parts:ident {
+        $($(#[$field_meta:meta])* $field:ident $([$key:literal])? : $kind:ty = $take:expr,)*
+    }) => {
+        $crate::document::parts! { $parts { $($field $(= $key)?),* } }
+
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $kind,)*
+        }
+
+        impl $name {
+            #[allow(dead_code, reason = "a whole document is read otherwise")]
+            pub(crate) fn take(part: Option<&serde_json::value::RawValue>) -> Option<Self> {
+                $crate::document::object(part).map(|parts| Self::of(&parts))
+            }
+
+            fn of(parts: &$parts<'_>) -> Self {
+                Self { $($field: ($take)(parts.$field),)* }
+            }
+        }
+    };
+}
+pub(crate) use fields;
 
 /// Reads a JSON object into a type that takes its parts as they stand.
 pub(crate) fn parse<T>(

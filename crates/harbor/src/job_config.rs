@@ -115,6 +115,19 @@ pub struct RetryConfig {
     pub max_wait_sec: Option<f64>,
 }
 
+impl ErrorPolicy {
+    /// The types of exceptions that are tried again even if Harbor would not, and those that are not even if it would.
+    ///
+    /// The lists of [`RetryConfig`] alone do not say that: what Harbor excludes stays excluded even where it is included,
+    /// and a list of exclusions would replace Harbor's own.
+    #[must_use]
+    pub fn of_retries(include: &[String], exclude: &[String]) -> BTreeMap<String, Self> {
+        let policy = |retry| Self { should_retry: Some(retry), ..Self::default() };
+        let included = include.iter().map(|name| (name.clone(), policy(true)));
+        included.chain(exclude.iter().map(|name| (name.clone(), policy(false)))).collect()
+    }
+}
+
 /// What Harbor computes of the rewards.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -3,6 +3,8 @@
 
 use taskwright_base::words;
 
+use crate::document::{Part, flag, object, parts};
+
 use self::FailureClass::{Budget, Cancelled, Candidate, Infrastructure, Timeout, Verifier};
 
 words! {
@@ -33,6 +35,20 @@ pub struct Policy {
     pub grade: bool,
     /// Whether a reward given nevertheless counts.
     pub valid: bool,
+}
+
+parts! { PolicyParts { should_retry, should_grade, has_valid_reward } }
+
+impl Policy {
+    /// Takes a policy from a document.
+    pub(crate) fn take(part: Part<'_>) -> Option<Self> {
+        let policy: PolicyParts<'_> = object(part)?;
+        Some(Self {
+            retry: flag(policy.should_retry)?,
+            grade: flag(policy.should_grade)?,
+            valid: flag(policy.has_valid_reward)?,
+        })
+    }
 }
 
 /// The trial never had a fair start.

@@ -5,6 +5,10 @@
 
 use std::fmt;
 
+use crate::document::{Part, object, parts, text};
+
+parts! { SpanParts { started_at, finished_at } }
+
 /// A moment as Harbor wrote it, to the microsecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
@@ -24,6 +28,11 @@ pub struct Span {
 }
 
 impl Timestamp {
+    /// Takes a time from a document.
+    pub(crate) fn take(part: Part<'_>) -> Option<Self> {
+        Self::parse(&text(part)?)
+    }
+
     /// Reads `2026-11-27T20:35:13.303432Z`, the same with `+01:00`, and the same without a zone.
     ///
     /// ```
@@ -83,6 +92,16 @@ impl fmt::Display for Timestamp {
 }
 
 impl Span {
+    /// Takes a span from a document; none if it has neither end.
+    pub(crate) fn take(part: Part<'_>) -> Option<Self> {
+        let span: SpanParts<'_> = object(part)?;
+        let span = Self {
+            started_at: Timestamp::take(span.started_at),
+            finished_at: Timestamp::take(span.finished_at),
+        };
+        (span != Self::default()).then_some(span)
+    }
+
     /// How many seconds it took; none if it has no end, or the ends cannot be compared.
     #[must_use]
     pub fn seconds(self) -> Option<f64> {

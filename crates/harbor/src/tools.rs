@@ -17,25 +17,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// It is not on `PATH`.
-    #[error("`{program}` is not installed, or not on PATH: {remedy}")]
+    #[error("`{program}` is not installed, or not on PATH: {hint}")]
     Missing {
         /// Its name.
         program: String,
         /// How to get it.
-        remedy: &'static str,
+        hint: &'static str,
     },
     /// It does not say what it is.
-    #[error("`{} --version` {what}: {remedy}", program.display())]
+    #[error("`{} --version` {what}: {hint}", program.display())]
     Broken {
         /// Where it is.
         program: PathBuf,
         /// What it did instead.
         what: String,
         /// How to get a good one.
-        remedy: &'static str,
+        hint: &'static str,
     },
     /// It is another version.
-    #[error("`{}` is version {found}, but {wanted} is needed: {remedy}", program.display())]
+    #[error("`{}` is version {found}, but {wanted} is needed: {hint}", program.display())]
     Other {
         /// Where it is.
         program: PathBuf,
@@ -44,7 +44,7 @@ pub enum ToolError {
         /// The version that is needed.
         wanted: String,
         /// How to get it.
-        remedy: &'static str,
+        hint: &'static str,
     },
 }
 
@@ -55,11 +55,11 @@ const GET_HARBOR: &str =
 /// Finds `uv` on a search path, and checks that it runs and is new enough.
 pub fn uv(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
     let program =
-        find("uv", path).ok_or_else(|| ToolError::Missing { program: "uv".to_owned(), remedy: GET_UV })?;
+        find("uv", path).ok_or_else(|| ToolError::Missing { program: "uv".to_owned(), hint: GET_UV })?;
     let found = version(&program, path, GET_UV)?;
     if numbers(&found) < [0, 5] {
         let wanted = "0.5 or later".to_owned();
-        return Err(ToolError::Other { program, found, wanted, remedy: GET_UV });
+        return Err(ToolError::Other { program, found, wanted, hint: GET_UV });
     }
     Ok(program)
 }
@@ -68,18 +68,18 @@ pub fn uv(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
 /// slow to start.
 pub fn harbor(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
     let program = find("harbor", path)
-        .ok_or_else(|| ToolError::Missing { program: "harbor".to_owned(), remedy: GET_HARBOR })?;
+        .ok_or_else(|| ToolError::Missing { program: "harbor".to_owned(), hint: GET_HARBOR })?;
     let found = version(&program, path, GET_HARBOR)?;
     if found != HARBOR_VERSION {
         let wanted = HARBOR_VERSION.to_owned();
-        return Err(ToolError::Other { program, found, wanted, remedy: GET_HARBOR });
+        return Err(ToolError::Other { program, found, wanted, hint: GET_HARBOR });
     }
     Ok(program)
 }
 
 /// The version that a program says it has: the first word of its answer that starts with a digit.
-fn version(program: &Path, path: Option<&OsStr>, remedy: &'static str) -> Result<String, ToolError> {
-    let broken = |what: String| ToolError::Broken { program: program.to_owned(), what, remedy };
+fn version(program: &Path, path: Option<&OsStr>, hint: &'static str) -> Result<String, ToolError> {
+    let broken = |what: String| ToolError::Broken { program: program.to_owned(), what, hint };
     let mut command = Command::new(program);
     command.arg("--version");
     if let Some(path) = path {

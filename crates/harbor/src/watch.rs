@@ -171,7 +171,7 @@ fn is_trial(job: &Path, trial: &str) -> bool {
 }
 
 /// Whether a job holds a whole result of the trial of that name. Others may write there while we look: what stands in the
-/// place of the folder or of the file by now is not waited for, not followed, and not read beyond what a result can have.
+/// stead of the folder or of the file by now is not waited for, not followed, and not read beyond what a result can have.
 fn is_whole(job: &Path, trial: &str) -> bool {
     #[derive(Deserialize)]
     struct Identity {

@@ -1,6 +1,5 @@
 //! What a spec says of the nested run, as the configuration of a job and the way Harbor is started.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use taskwright_base::{Error, Result};
@@ -105,7 +104,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
             min_wait_sec: Some(*retry_min_wait_sec),
             max_wait_sec: Some(*retry_max_wait_sec),
         },
-        override_error_policy: policies(retry_include, retry_exclude),
+        override_error_policy: ErrorPolicy::of_retries(retry_include, retry_exclude),
         environment: EnvironmentConfig {
             force_build: *force_build,
             env: task_env.clone(),
@@ -136,13 +135,6 @@ pub fn launcher(run: &HarborRun, uv: &Path, candidate: &Path) -> UvLauncher {
         harbor: run.requirement(),
         packages: vec![candidate.to_owned()],
     }
-}
-
-/// What a spec includes gets another attempt even if Harbor would give none, what it excludes gets none in any case.
-fn policies(include: &[String], exclude: &[String]) -> BTreeMap<String, ErrorPolicy> {
-    let policy = |retry| ErrorPolicy { should_retry: Some(retry), ..ErrorPolicy::default() };
-    let included = include.iter().map(|name| (name.clone(), policy(true)));
-    included.chain(exclude.iter().map(|name| (name.clone(), policy(false)))).collect()
 }
 
 /// A registry's tasks: a set of which some are wanted, or, if all that is wanted is the package itself, one task.

@@ -32,14 +32,14 @@ pub(super) struct Watchdog(Option<Child>);
 
 impl Watchdog {
     pub fn over(group: Pid, hold: Option<&File>) -> io::Result<Self> {
-        let held = match hold {
+        let stdout = match hold {
             Some(file) => Stdio::from(file.try_clone()?),
             None => Stdio::null(),
         };
         let child = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "watchdog", &group.to_string()])
             .stdin(Stdio::piped())
-            .stdout(held)
+            .stdout(stdout)
             .stderr(Stdio::null())
             .current_dir("/")
             .process_group(0)

@@ -1,5 +1,7 @@
 //! Parts of a document whose type another Harbor may have changed: what does not fit is absent, the rest stands.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use serde_json::value::RawValue;
@@ -39,12 +41,26 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(part: Part<'a>) -> Option<T> {
     raw.starts_with('{').then(|| serde_json::from_str(raw).ok()).flatten()
 }
 
+/// Whatever stands there.
+pub(crate) fn any(part: Part<'_>) -> Option<Box<RawValue>> {
+    part.map(ToOwned::to_owned)
+}
+
 /// A list, each item as it stands there.
 pub(crate) fn items(part: Part<'_>) -> Vec<&RawValue> {
     part.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
+/// An object's keys, in order, each with what stands under it. Of keys that are the same the last counts.
+pub(crate) fn keys(part: Part<'_>) -> Option<BTreeMap<String, &RawValue>> {
+    let whole = object::<BTreeMap<String, &RawValue>>(part);
+    let lossy =
+        || Some(object::<BTreeMap<Lossy, &RawValue>>(part)?.into_iter().map(|(Lossy(key), raw)| (key, raw)));
+    whole.or_else(|| lossy().map(Iterator::collect))
+}
+
 /// A string with half characters.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Lossy(String);
 
 impl<'de> Deserialize<'de> for Lossy {

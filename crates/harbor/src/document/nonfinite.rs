@@ -46,7 +46,7 @@ pub(crate) fn marked(text: &str) -> Option<String> {
     Some(marked)
 }
 
-/// The place after the string that begins at a place; the end of the text if the string has none.
+/// The index after the string that begins at an index; the end of the text if the string has none.
 fn after_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {

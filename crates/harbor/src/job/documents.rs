@@ -2,7 +2,6 @@
 
 use super::planned::PlannedTrials;
 use crate::document::{Kind, Problem, count, items, object, parse, parts, text};
-use crate::result::time;
 use crate::time::Timestamp;
 
 /// A job's `config.json`.
@@ -49,7 +48,7 @@ pub struct JobResult {
     pub n_pending: Option<u64>,
     /// How many were stopped.
     pub n_cancelled: Option<u64>,
-    /// How many tries Harbor threw away and made again; nothing else of them is left.
+    /// How many attempts Harbor threw away and made again; nothing else of them is left.
     pub n_retries: Option<u64>,
 }
 
@@ -115,9 +114,9 @@ impl JobResult {
         let stats = object::<StatsParts<'_>>(parts.stats)?;
         Some(Self {
             id: text(parts.id),
-            started_at: time(parts.started_at),
-            updated_at: time(parts.updated_at),
-            finished_at: time(parts.finished_at),
+            started_at: Timestamp::take(parts.started_at),
+            updated_at: Timestamp::take(parts.updated_at),
+            finished_at: Timestamp::take(parts.finished_at),
             n_total_trials: count(parts.n_total_trials),
             n_completed: count(stats.n_completed_trials.or(stats.n_trials)),
             n_errored: count(stats.n_errored_trials.or(stats.n_errors)),

@@ -49,8 +49,8 @@ impl PlannedTrial {
             task_version: text(task.version),
             task_source: text(task.source),
             task_path: text(task.path),
-            agent: AgentConfig::take(planned.agent),
-            environment: EnvironmentConfig::take(planned.environment),
+            agent: AgentConfig::take_whole(planned.agent),
+            environment: EnvironmentConfig::take(planned.environment).unwrap_or_default(),
         })
     }
 
@@ -72,14 +72,14 @@ impl PlannedTrials {
     /// Takes the entries of a lock that are trials. What is written alike is read once.
     pub(super) fn take(entries: Vec<&RawValue>) -> Self {
         let mut kinds: Vec<(PlannedTrial, usize)> = Vec::new();
-        let mut places: HashMap<&str, Option<usize>> = HashMap::new();
+        let mut known: HashMap<&str, Option<usize>> = HashMap::new();
         for entry in entries {
-            let place = places.entry(entry.get()).or_insert_with(|| {
+            let index = known.entry(entry.get()).or_insert_with(|| {
                 kinds.push((PlannedTrial::take(entry)?, 0));
                 Some(kinds.len() - 1)
             });
-            if let Some(place) = *place {
-                kinds[place].1 += 1;
+            if let Some(index) = *index {
+                kinds[index].1 += 1;
             }
         }
         Self { kinds }

@@ -161,6 +161,17 @@ fn deep_and_strange_documents_do_no_harm() {
 }
 
 #[test]
+fn counts_beyond_64_bits_are_unknown_and_never_cut() {
+    let most = u64::MAX;
+    let usage = |tokens: [&str; 2]| {
+        let step = tokens.map(|tokens| format!(r#"{{"agent_result": {{"n_input_tokens": {tokens}}}}}"#));
+        trial(&format!(r#""step_results": [{}]"#, step.join(","))).usage().n_input_tokens
+    };
+    assert_eq!(usage(["18446744073709551614", "1"]), Some(most));
+    assert_eq!(usage(["18446744073709551615", "1"]), None);
+}
+
+#[test]
 fn steps_are_looked_into() {
     let trial = trial(
         r#""verifier_result": {"rewards": {"reward": 0.75}}, "agent_result": null,

@@ -36,3 +36,14 @@ fn the_one_that_counts() {
     let many: Vec<_> = many.iter().map(|(key, value)| (key.as_str(), *value)).collect();
     assert!(chosen(&many, None).unwrap_err().contains("`k11` and 88 more"));
 }
+
+#[test]
+fn a_damaged_key_is_named_and_the_others_count() {
+    let json = r#"{"reward": 0.5, "style \ud800": 0.25}"#;
+    let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
+    let rewards = Rewards::take(Some(&raw)).unwrap();
+    assert_eq!(rewards.choose(None).map(|chosen| chosen.value), Ok(0.5));
+    let keys: Vec<_> = rewards.finite().collect();
+    assert_eq!((keys.len(), keys[1].1), (2, 0.25));
+    assert!(keys[1].0.starts_with("style \u{fffd}"), "{keys:?}");
+}

@@ -1,5 +1,7 @@
 //! Every declared value reaches the configuration, and Harbor reads it back.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use taskwright_language::model::{Aggregate, InnerDocker, RunAs, SpecPath};
 

@@ -1,4 +1,4 @@
-//! Rules about artifacts: where they may come from, where they may go, and that no two go to one place.
+//! Rules about artifacts: where they may come from, where they may go, and that no two go to one path.
 
 use std::borrow::Cow;
 
@@ -89,7 +89,7 @@ fn output(artifact: &Artifact) -> Vec<&str> {
     parts(destination(artifact).unwrap_or(&artifact.source))
 }
 
-/// Reports each entry of `own` whose place another entry before it takes, `inherited` ones included.
+/// Reports each entry of `own` whose path another entry before it takes, `inherited` ones included.
 fn overlaps(c: &mut Checker, inherited: &[ArtifactEntry], own: &[ArtifactEntry], convention: &str) {
     let mut entries: Vec<_> = inherited.iter().chain(own).map(ArtifactEntry::artifact).collect();
     let is_convention =
