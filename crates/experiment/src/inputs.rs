@@ -7,8 +7,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::digest::{Digest, Hasher};
+use taskwright_base::tree::check_link;
 use taskwright_base::{Error, Result, failed};
 use walkdir::WalkDir;
 
@@ -51,21 +52,21 @@ impl Input {
     }
 
     /// Where the copy is, or will be, below the folder of all copies.
-    pub fn place(&self) -> Utf8PathBuf {
+    pub fn path(&self) -> Utf8PathBuf {
         Utf8Path::new(&self.digest.hex()[..DIGITS]).join(&self.name)
     }
 
     /// Makes the copy below `folder`, unless it is there and whole.
     pub fn keep(&self, folder: &Utf8Path) -> Result<()> {
-        let place = folder.join(self.place());
-        if fs::symlink_metadata(&place).is_ok() {
+        let path = folder.join(self.path());
+        if fs::symlink_metadata(&path).is_ok() {
             // Building a package may leave something in its folder, which is no other package for that.
-            if self.kind == Kind::Package || digest(&place, self.kind).is_ok_and(|there| there == self.digest)
+            if self.kind == Kind::Package || digest(&path, self.kind).is_ok_and(|there| there == self.digest)
             {
                 return Ok(());
             }
-            return Err(Error::new(format!("the copy `{place}` was changed after it was made"))
-                .hint(format!("trials may have run on it; remove `{place}` to have it made again")));
+            return Err(Error::new(format!("the copy `{path}` was changed after it was made"))
+                .hint(format!("trials may have run on it; remove `{path}` to have it made again")));
         }
         fs::create_dir_all(folder).map_err(failed("creating", folder))?;
         let staging = tempfile::Builder::new()
@@ -82,11 +83,11 @@ impl Input {
         }
         fs::set_permissions(&staged, fs::Permissions::from_mode(0o755))
             .map_err(failed("protecting", &staged))?;
-        let home = place.parent().unwrap_or(folder);
+        let home = path.parent().unwrap_or(folder);
         match fs::rename(&staged, home) {
             Ok(()) => Ok(()),
             // Another run made the same copy at the same time.
-            Err(_) if digest(&place, self.kind).is_ok_and(|there| there == self.digest) => Ok(()),
+            Err(_) if digest(&path, self.kind).is_ok_and(|there| there == self.digest) => Ok(()),
             Err(error) => Err(Error::io("renaming to", home, &error)),
         }
     }
@@ -139,7 +140,8 @@ fn entries(source: &Utf8Path, kind: Kind) -> Result<Vec<(Utf8PathBuf, Entry)>> {
             Entry::File { executable: executable(full)? }
         } else if kind.is_symlink() {
             let target = full.read_link_utf8().map_err(failed("reading", full))?;
-            if stays_inside(&path, &target) {
+            // A step up behind a name may start from wherever another link leads: no such link stays inside for sure.
+            if check_link(path.as_str(), target.as_str().as_bytes()).is_ok() {
                 Entry::Link(target)
             } else if fs::metadata(full).is_ok_and(|metadata| metadata.is_file()) {
                 // What it leads to may change; the copy has what is there now.
@@ -158,24 +160,6 @@ fn entries(source: &Utf8Path, kind: Kind) -> Result<Vec<(Utf8PathBuf, Entry)>> {
 
 fn is_made(name: &str) -> bool {
     MADE.contains(&name) || name.ends_with(".egg-info")
-}
-
-/// Whether a link at `path` leads to a place in the same folder.
-fn stays_inside(path: &Utf8Path, target: &Utf8Path) -> bool {
-    let mut depth = path.components().count().saturating_sub(1);
-    target.components().all(|component| match component {
-        Utf8Component::Normal(_) => {
-            depth += 1;
-            true
-        }
-        Utf8Component::CurDir => true,
-        Utf8Component::ParentDir => {
-            let inside = depth > 0;
-            depth = depth.saturating_sub(1);
-            inside
-        }
-        Utf8Component::RootDir | Utf8Component::Prefix(_) => false,
-    })
 }
 
 fn digest(source: &Utf8Path, kind: Kind) -> Result<Digest> {
@@ -215,4 +199,31 @@ fn copy(source: &Utf8Path, to: &Utf8Path, kind: Kind) -> Result<()> {
 /// A path below a folder; an empty one is the folder itself, or the file.
 fn at(root: &Utf8Path, path: &Utf8Path) -> Utf8PathBuf {
     if path.as_str().is_empty() { root.to_owned() } else { root.join(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_that_leaves_through_another_is_copied_as_what_it_leads_to() {
+        let space = tempfile::tempdir().unwrap();
+        let space = Utf8Path::from_path(space.path()).unwrap();
+        let (task, copies) = (space.join("task"), space.join("copies"));
+        fs::create_dir_all(task.join("d/e")).unwrap();
+        fs::create_dir(task.join("d/real")).unwrap();
+        fs::write(space.join("outside"), "first").unwrap();
+        // `d/e/up` is the task itself, so that `d/e/up/../outside` lies beside the task.
+        symlink("../..", task.join("d/e/up")).unwrap();
+        symlink("up/../outside", task.join("d/e/out")).unwrap();
+        symlink("../real", task.join("d/e/in")).unwrap();
+        let input = Input::of(&task, Kind::Whole).unwrap();
+        input.keep(&copies).unwrap();
+        let copy = copies.join(input.path());
+        assert!(copy.join("d/e/in").is_symlink() && !copy.join("d/e/out").is_symlink());
+        fs::write(space.join("outside"), "second").unwrap();
+        assert_eq!(fs::read_to_string(copy.join("d/e/out")).unwrap(), "first");
+    }
 }

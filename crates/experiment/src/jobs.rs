@@ -10,6 +10,18 @@
 //! ```
 //!
 //! Ours are files: Harbor removes folders that it does not know from a job when that is resumed.
+//!
+//! ```text
+//!            create                acquire                 Harbor has written its end
+//!   nothing ────────▶ made ──────────────────▶ running ────────────────────────────────▶ finished
+//!                                                ▲  │                                        │
+//!                        resumed: acquired again │  │ interrupted, out of time, killed        │ repaired: results that
+//!                                                │  ▼                                        │ do not count are removed
+//!                                              stopped ◀─────────────────────────────────────┘
+//! ```
+//!
+//! Nothing is written down of that: a job is made if its configuration is there, runs while somebody holds its lock, and
+//! is finished if Harbor says so. Resuming a job is running it again: Harbor makes the trials that have no result.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};

@@ -215,7 +215,7 @@ struct Copies<'a> {
 impl Copies<'_> {
     /// Where the copy will be, from the workspace's root.
     fn keep(&mut self, input: Input) -> Utf8PathBuf {
-        let place = Utf8Path::new(jobs::FOLDER).join(jobs::INPUTS).join(input.place());
+        let place = Utf8Path::new(jobs::FOLDER).join(jobs::INPUTS).join(input.path());
         if !self.inputs.contains(&input) {
             self.inputs.push(input);
         }

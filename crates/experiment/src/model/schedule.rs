@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use taskwright_harbor::HARBOR_VERSION;
 use taskwright_language::model::SpecPath;
 
-/// Trials that are tried again. Harbor keeps only the last try of a trial: where every try must stay evidence, leave this
+/// Trials that are tried again. Harbor keeps only the last attempt of a trial: where every attempt must stay evidence, leave this
 /// out and raise `repetitions`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
