@@ -75,6 +75,7 @@ pub struct Arguments {
     /// Keep the trials in the ledger, under the name of this experiment.
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
+    #[cfg_attr(not(feature = "trials"), allow(dead_code))]
     #[command(flatten)]
     ledger: LedgerArguments,
 }

@@ -1,5 +1,8 @@
 //! Which ledger a command works on.
 
+// `eval` without a ledger only says which options it would have.
+#![cfg_attr(not(feature = "trials"), allow(dead_code))]
+
 use camino::{Utf8Path, Utf8PathBuf};
 #[cfg(feature = "trials")]
 use taskwright_ledger::Ledger;
