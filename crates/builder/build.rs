@@ -11,7 +11,9 @@ fn main() {
     for source in ["src", "../base/src", "../language/src", "../harbor/src"] {
         let folder = here.join(source);
         println!("cargo::rerun-if-changed={}", folder.display());
+        let before = files.len();
         list(&folder, &mut files);
+        assert!(files.len() > before, "`{}` holds no source: a crate has moved", folder.display());
     }
     files.sort();
     // Only an identity, never a security boundary: the standard library's hasher is enough and needs no dependency.

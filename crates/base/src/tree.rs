@@ -31,6 +31,9 @@ pub enum Fault {
     Control,
     /// A name that git, or a file system that git knows, takes for `.git`.
     Git,
+    /// A folder or a link whose name git, or a file system that it knows, takes for a file of settings: it refuses a commit
+    /// with one.
+    GitSettings,
     /// A link whose text is longer than [`LONGEST_LINK`].
     LongLink,
     /// A link whose text is not UTF-8.
@@ -54,6 +57,7 @@ impl Fault {
             Self::Deep => "move it further up",
             Self::Control => "rename it",
             Self::Git => "rename it, or leave it out: only plain files count",
+            Self::GitSettings => "rename it, or put a plain file in its place",
             Self::LongLink | Self::LinkAbsolute | Self::LinkLeaves => {
                 "let it point to a file of the same tree, by a relative path"
             }
@@ -72,6 +76,7 @@ impl fmt::Display for Fault {
             Self::Deep => "lies too deep",
             Self::Control => "has a control character in its name",
             Self::Git => "has a name that git keeps for itself",
+            Self::GitSettings => "is no plain file where git looks for its settings",
             Self::LongLink => "is a symbolic link with too long a target",
             Self::LinkNotText => "is a symbolic link with a target that is not UTF-8",
             Self::LinkAbsolute => "is a symbolic link to an absolute or empty path",
@@ -93,12 +98,14 @@ pub fn check_path(path: &str) -> Result<(), Fault> {
     if path.chars().any(char::is_control) {
         return Err(Fault::Control);
     }
-    for (depth, name) in path.split('/').enumerate() {
+    let mut names = path.split('/').enumerate().peekable();
+    while let Some((depth, name)) = names.next() {
         match name {
             "" | "." | ".." => return Err(Fault::NotWithin),
             _ if depth == DEEPEST => return Err(Fault::Deep),
             _ if name.len() > LONGEST_NAME => return Err(Fault::LongName),
             _ if is_git(name) => return Err(Fault::Git),
+            _ if names.peek().is_some() && is_git_settings(name) => return Err(Fault::GitSettings),
             _ => {}
         }
     }
@@ -117,6 +124,9 @@ pub fn check_link<'a>(path: &str, target: &'a [u8]) -> Result<&'a str, Fault> {
         return Err(Fault::LongLink);
     }
     let text = std::str::from_utf8(target).map_err(|_| Fault::LinkNotText)?;
+    if path.rsplit('/').next().is_some_and(is_git_settings) {
+        return Err(Fault::GitSettings);
+    }
     let mut depth = path.matches('/').count();
     let mut is_below = false;
     for part in text.split('/') {
@@ -135,10 +145,29 @@ pub fn check_link<'a>(path: &str, target: &'a [u8]) -> Result<&'a str, Fault> {
 
 /// Whether some file system takes a name for `.git`.
 pub fn is_git(name: &str) -> bool {
-    // Some leave out characters without width when they compare names, others cut off what stands at the end.
+    let seen = as_seen(name);
+    seen == ".git" || seen == "git~1"
+}
+
+/// Whether some file system takes a name for `.gitmodules` or `.gitattributes`, which git takes from a commit only where they
+/// are plain files. The others are short names that NTFS gives them.
+fn is_git_settings(name: &str) -> bool {
+    let seen = as_seen(name);
+    let is_short = |stem: &str| {
+        let number = seen.strip_prefix(stem).and_then(|rest| rest.strip_prefix('~'));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    seen == ".gitmodules"
+        || seen == ".gitattributes"
+        || ["gitmod", "gi7eba", "gitatt", "gi7d29"].into_iter().any(is_short)
+}
+
+/// A name as the least exact of the file systems that git knows compares it: some leave out characters without width, others
+/// cut off what stands at the end, and none tells capitals from small letters.
+fn as_seen(name: &str) -> String {
     let visible: String = name.chars().filter(|character| !is_invisible(*character)).collect();
     let visible = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    visible.eq_ignore_ascii_case(".git") || visible.eq_ignore_ascii_case("git~1")
+    visible.to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -147,9 +176,21 @@ mod tests {
 
     #[test]
     fn paths_are_kept_inside() {
-        for path in
-            ["a", "a/b.c", ".gitignore", ".github/x", "git", "ä ö", "a\\b", "-x", "..a/b..", "a b/\"q\""]
-        {
+        for path in [
+            "a",
+            "a/b.c",
+            ".gitignore",
+            ".gitmodules",
+            "a/.gitattributes",
+            "gitmod~/x",
+            ".github/x",
+            "git",
+            "ä ö",
+            "a\\b",
+            "-x",
+            "..a/b..",
+            "a b/\"q\"",
+        ] {
             assert_eq!(check_path(path), Ok(()), "{path}");
         }
         assert_eq!(check_path(&("d/".repeat(DEEPEST - 1) + "x")), Ok(()));
@@ -168,6 +209,8 @@ mod tests {
             ("GIT~1/x", Fault::Git),
             (".g\u{200c}it", Fault::Git),
             (".git:stream", Fault::Git),
+            (".gitmodules/x", Fault::GitSettings),
+            ("a/GITATT~1/x", Fault::GitSettings),
             ("a\0", Fault::Control),
             ("a\nb", Fault::Control),
             ("notes\t1.txt", Fault::Control),
@@ -202,6 +245,8 @@ mod tests {
             ("a/b", "c/../../d", Fault::LinkStepsUp),
             ("d/e/l2", "l1/../x", Fault::LinkStepsUp),
             ("d/l", "a/..", Fault::LinkStepsUp),
+            ("d/.gitmodules", "a", Fault::GitSettings),
+            (".GitAttributes", "a", Fault::GitSettings),
             ("l", ".git/config", Fault::LinkName),
             ("l", "a\nb", Fault::LinkName),
             ("l", &"a/".repeat(600), Fault::LongLink),

@@ -1,4 +1,4 @@
-//! What this machine lacks for building, baking and running tasks. It looks, and changes nothing.
+//! What this machine lacks for building and running tasks. It looks, and changes nothing.
 //!
 //! Every probe has a thread and a time limit of its own: a Docker that hangs, or a network file system that is gone,
 //! costs that one answer. What a probe asks goes through [`Machine`], so that tests can answer in its stead.
@@ -31,10 +31,10 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All of them.
+    /// In the order in which they are shown.
     pub const ALL: [Self; 4] = [Self::Build, Self::Bake, Self::Run, Self::Bench];
 
-    /// Its name.
+    /// As it is written on the command line and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Build => "build",
@@ -94,69 +94,54 @@ impl Diagnosis {
     }
 }
 
-/// Something to look for.
+/// Something to look for: a line of the table.
 struct Probe {
     name: &'static str,
     needed_for: &'static [Purpose],
     /// Whether what it is needed for does not work without it.
     required: bool,
     look: fn(&dyn Machine, &Utf8Path) -> Finding,
+    /// What mends it; empty where nothing does.
+    linux: &'static str,
+    /// The same on a Mac: empty if it is the same command, `-` where nothing mends it.
+    macos: &'static str,
 }
 
-/// What a probe found.
-enum Finding {
-    /// As it should be.
-    Good(String),
-    /// Not as it should be.
-    Bad { found: Option<String>, problem: String, remedy: Option<Remedy> },
-    /// Nothing is known, so that no remedy can be named.
-    Unknown(String),
+/// What was found, or what is wrong.
+type Finding = Result<String, Trouble>;
+
+/// What is wrong with something that was looked for.
+struct Trouble {
+    found: Option<String>,
+    problem: String,
+    hint: Hint,
 }
 
-impl Finding {
-    fn good(found: impl Into<String>) -> Self {
-        Self::Good(found.into())
-    }
+/// What mends it.
+enum Hint {
+    /// Nothing that could be named.
+    None,
+    /// The command in the table.
+    Table,
+    /// This, or the command in the table.
+    Or(String),
+    /// This on each system.
+    Each { linux: &'static str, macos: &'static str },
+    /// This everywhere.
+    Other(String),
+}
 
-    fn bad(problem: impl Into<String>) -> Self {
-        Self::Bad { found: None, problem: problem.into(), remedy: None }
+impl Trouble {
+    fn new(problem: impl Into<String>) -> Self {
+        Self { found: None, problem: problem.into(), hint: Hint::Table }
     }
 
     fn found(self, text: impl Into<String>) -> Self {
-        match self {
-            Self::Bad { problem, remedy, .. } => Self::Bad { found: Some(text.into()), problem, remedy },
-            other => other,
-        }
+        Self { found: Some(text.into()), ..self }
     }
 
-    fn remedy(self, remedy: Remedy) -> Self {
-        match self {
-            Self::Bad { found, problem, .. } => Self::Bad { found, problem, remedy: Some(remedy) },
-            other => other,
-        }
-    }
-}
-
-/// What mends something, for each system; empty where nothing does.
-struct Remedy {
-    linux: String,
-    macos: String,
-}
-
-impl Remedy {
-    fn new(linux: impl Into<String>, macos: impl Into<String>) -> Self {
-        Self { linux: linux.into(), macos: macos.into() }
-    }
-
-    /// The same everywhere.
-    fn any(command: impl Into<String>) -> Self {
-        let command = command.into();
-        Self { linux: command.clone(), macos: command }
-    }
-
-    fn on(self, system: System) -> Option<String> {
-        let command = if system.os == "macos" { self.macos } else { self.linux };
-        Some(command).filter(|command| !command.is_empty())
+    fn hint(self, hint: Hint) -> Self {
+        Self { hint, ..self }
     }
 }
 
@@ -164,17 +149,14 @@ impl Remedy {
 pub fn examine(machine: &Arc<dyn Machine>, root: &Utf8Path, limit: Duration) -> Diagnosis {
     let deadline = Instant::now() + limit;
     let waiting: Vec<_> = probes::ALL.iter().map(|probe| (probe, start(machine, root, probe.look))).collect();
-    let system = machine.system();
     let checks = waiting.into_iter().map(|(probe, answer)| {
         let left = deadline.saturating_duration_since(Instant::now());
-        let finding = match answer.recv_timeout(left) {
-            Ok(finding) => finding,
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                Finding::Unknown(format!("no answer within {} s", limit.as_secs_f64()))
-            }
-            Err(mpsc::RecvTimeoutError::Disconnected) => Finding::Unknown("cannot be looked at".to_owned()),
-        };
-        verdict(probe, finding, system)
+        let silent = |problem: String| Err(Trouble::new(problem).hint(Hint::None));
+        let finding = answer.recv_timeout(left).unwrap_or_else(|error| match error {
+            mpsc::RecvTimeoutError::Timeout => silent(format!("no answer within {} s", limit.as_secs_f64())),
+            mpsc::RecvTimeoutError::Disconnected => silent("cannot be looked at".to_owned()),
+        });
+        verdict(probe, finding, machine.as_ref(), root)
     });
     Diagnosis { checks: checks.collect() }
 }
@@ -195,16 +177,42 @@ fn start(
     answer
 }
 
-fn verdict(probe: &Probe, finding: Finding, system: System) -> Check {
-    let worst = if probe.required { State::Missing } else { State::Advice };
-    let (state, found, problem, remedy) = match finding {
-        Finding::Good(found) => (State::Ok, Some(found), None, None),
-        Finding::Unknown(problem) => (worst, None, Some(problem), None),
-        Finding::Bad { found, problem, remedy } => {
-            (worst, found, Some(problem), remedy.and_then(|remedy| remedy.on(system)))
+fn verdict(probe: &Probe, finding: Finding, machine: &dyn Machine, root: &Utf8Path) -> Check {
+    let Probe { name, needed_for, required, linux, macos, .. } = *probe;
+    let trouble = match finding {
+        Ok(found) => {
+            return Check {
+                name,
+                state: State::Ok,
+                found: Some(found),
+                needed_for,
+                problem: None,
+                remedy: None,
+            };
         }
+        Err(trouble) => trouble,
     };
-    Check { name: probe.name, state, found, needed_for: probe.needed_for, problem, remedy }
+    let is_mac = machine.system().os == "macos";
+    let table = match (is_mac, macos) {
+        (true, "-") => String::new(),
+        (false, _) | (true, "") => probes::filled(linux, machine, root),
+        (true, macos) => probes::filled(macos, machine, root),
+    };
+    let hint = match trouble.hint {
+        Hint::None => String::new(),
+        Hint::Table => table,
+        Hint::Or(first) => format!("{first}, or {table}"),
+        Hint::Each { linux, macos } => if is_mac { macos } else { linux }.to_owned(),
+        Hint::Other(hint) => hint,
+    };
+    Check {
+        name,
+        state: if required { State::Missing } else { State::Advice },
+        found: trouble.found,
+        needed_for,
+        problem: Some(trouble.problem),
+        remedy: Some(hint).filter(|hint| !hint.is_empty()),
+    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{failed, io_error};
 use crate::store::Store;
-use crate::tree::{Blob, Content, Entry, LARGE, Tree, check_member};
+use crate::tree::{Blob, Content, Entry, LARGE, Tree, refused};
 use taskwright_base::Digest;
 use taskwright_base::stamp::Stamp;
+use taskwright_base::tree::{Fault, check_path};
 use taskwright_base::{Error, Result};
 
 /// How often a file that changes while it is read is read again.
@@ -95,11 +96,8 @@ pub struct Recorder<'a> {
 /// What a folder holds under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A regular file.
     File,
-    /// A folder.
     Folder,
-    /// A symbolic link.
     Symlink,
     /// A device, a socket or a pipe.
     Other,
@@ -111,7 +109,6 @@ impl<'a> Recorder<'a> {
         Self { root, cache, group: Group::default() }
     }
 
-    /// What was read.
     pub fn finish(self) -> Group {
         self.group
     }
@@ -301,20 +298,13 @@ impl<'a> Recorder<'a> {
         for (name, kind) in self.folder(folder)? {
             let path = folder.join(&name);
             let member = if inside.is_empty() { name } else { format!("{inside}/{name}") };
-            check_member(&format!("`{folder}`"), &member)?;
+            check_path(&member).map_err(|fault| refused(&format!("`{folder}`"), &member, fault))?;
             if is_litter(&member) {
                 continue;
             }
             match kind {
                 Kind::Folder => self.descend(&path, &member, store, tree)?,
-                Kind::Symlink => {
-                    let target =
-                        fs::read_link(self.root.join(&path)).map_err(failed("reading the link", &path))?;
-                    let target = target.into_os_string().into_string().map_err(|_| {
-                        Error::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
-                    })?;
-                    tree.insert(member, Entry::Symlink { target });
-                }
+                Kind::Symlink => tree.insert(member, self.symlink(&path)?),
                 Kind::Other => return Err(not_buildable(&path)),
                 Kind::File => {
                     let entry = self.entry(&path, store)?;
@@ -323,6 +313,16 @@ impl<'a> Recorder<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A symbolic link as an entry of a tree; the folder that holds it is remembered by whoever lists it.
+    pub fn symlink(&self, path: &Utf8Path) -> Result<Entry> {
+        let target = fs::read_link(self.root.join(path)).map_err(failed("reading the link", path))?;
+        match target.into_os_string().into_string() {
+            Ok(target) => Ok(Entry::Symlink { target }),
+            Err(_) => Err(Error::new(format!("the symbolic link `{path}` has a target that is not UTF-8"))
+                .hint(Fault::LinkNotText.hint())),
+        }
     }
 
     /// A file as an entry of a tree.

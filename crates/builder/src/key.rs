@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use taskwright_base::digest::{Digest, Hasher};
 
+/// Identifies the sources that decide what a task directory holds.
+pub const GENERATOR: &str = env!("TASKWRIGHT_GENERATOR");
+
 /// Everything that a step's result depends on, as labels with values.
 ///
 /// The list itself is kept beside the result, so that an explanation can never differ from what was compared.
@@ -23,12 +26,10 @@ impl Key {
         key
     }
 
-    /// Adds an entry.
     pub fn add(&mut self, label: impl Into<String>, value: impl Into<String>) {
         self.entries.push((label.into(), value.into()));
     }
 
-    /// Adds a digest.
     pub fn add_digest(&mut self, label: impl Into<String>, digest: Digest) {
         self.add(label, digest.to_string());
     }

@@ -1,8 +1,8 @@
 //! Builds Harbor task directories from Taskwright specs.
 //!
-//! [`build`] is the way in. A build looks at what changed since the last one ([`state`], [`stat`], [`inputs`]), makes
-//! what is shared once ([`steps`]), renders and assembles each task, and puts it in its place by one rename
-//! ([`publish`]). A spec author outside of this repository calls it from an `xtask` of three lines:
+//! [`build`] is the way in. A build looks at what changed since the last one (`state`, `inputs`), makes what is shared
+//! once (`steps`), renders and assembles each task, and puts it in its place by one rename (`publish`). `engine` draws
+//! the phases. A spec author outside of this repository calls it from an `xtask` of three lines:
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
@@ -17,24 +17,26 @@ pub mod clean;
 pub mod doctor;
 mod engine;
 mod error;
-pub mod gc;
-pub mod git;
-pub mod inputs;
-pub mod key;
+mod gc;
+mod git;
+mod inputs;
+mod key;
 pub mod lock;
-pub mod observe;
-pub mod pending;
-pub mod publish;
-pub mod render;
-pub mod report;
+mod observe;
+mod pending;
+mod publish;
+mod render;
+mod report;
 pub mod scaffold;
-pub mod state;
-pub mod steps;
-pub mod store;
-pub mod tree;
-pub mod workspace;
+mod state;
+mod steps;
+mod store;
+mod tree;
+mod workspace;
 
 pub use engine::{Intent, Options, build};
+pub use gc::Collected;
+pub use key::Change;
 pub use observe::{Boundary, Observer, Silent};
 pub use report::{Failure, Report, Status, TaskReport};
 pub use workspace::{Binary, Workspace};

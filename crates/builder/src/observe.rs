@@ -1,4 +1,4 @@
-//! Who is told what happens during a build.
+//! What follows a build: a progress bar, or a test that kills it at a boundary.
 
 use crate::report::TaskReport;
 
@@ -46,7 +46,7 @@ impl Boundary {
     ];
 }
 
-/// Is told what happens during a build, from several threads.
+/// Follows a build, from several threads.
 pub trait Observer: Sync {
     /// Another build holds the workspace; this one waits for it.
     fn waiting(&self, _holder: &str) {}

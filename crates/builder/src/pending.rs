@@ -7,7 +7,7 @@ use std::fs;
 use taskwright_harbor::names::check_dir_name;
 
 use crate::error::{advised, failed};
-use crate::publish::is_ours;
+use crate::publish::is_output;
 use crate::state::State;
 use crate::workspace::Workspace;
 use taskwright_base::Result;
@@ -42,7 +42,7 @@ impl<'a> Pending<'a> {
     /// Keeps what stands there and is not in a state.
     pub fn keep_unknown(&mut self, state: &State) {
         let out = &self.workspace.out;
-        self.noted.retain(|name| !state.tasks.contains_key(name) && is_ours(&out.join(name)));
+        self.noted.retain(|name| !state.tasks.contains_key(name) && is_output(&out.join(name)));
     }
 
     /// Writes what is noted; no file stands for nothing.

@@ -1,5 +1,18 @@
 //! Publication: a task is written beside its place and swapped in by one rename, and later looked at to see whether it
 //! is still what was written.
+//!
+//! ```text
+//!  stage ──▶ STAGING/NAME.0 ──exchange──▶ OUT/NAME   (what stood there is at STAGING/NAME.0 now)
+//!                 │                            ▲
+//!                 │ where directories cannot   │
+//!                 │ be exchanged               │
+//!                 └─ OUT/NAME ─▶ STAGING/NAME.old, STAGING/NAME.0 ─▶ OUT/NAME
+//!
+//!  finish ──▶ STAGING is removed
+//! ```
+//!
+//! A build that is killed leaves the old output before the rename and the new one after it. Between the two moves it
+//! leaves none in its place: `prepare` of the next build puts `NAME.old` back, and sweeps everything else in STAGING.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
@@ -13,12 +26,14 @@ use rustix::fs::{AtFlags, CWD, RenameFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{failed, io_error};
-use crate::steps::task_toml::MARK;
 use crate::store::{Placed, Store, create};
 use crate::tree::{Content, Entry, LARGE, Tree};
 use taskwright_base::Digest;
 use taskwright_base::stamp::Stamp;
 use taskwright_base::{Error, Result};
+
+/// The key of Taskwright's part of a task's metadata, by which an output is known to be one.
+pub const MARK: &str = "taskwright";
 
 /// Ends the name of an output that was moved aside where directories cannot be exchanged.
 const ASIDE: &str = ".old";
@@ -155,16 +170,6 @@ impl Outputs {
     pub fn linked(&self) -> impl Iterator<Item = Digest> {
         self.files.iter().filter(|file| file.stat.size() >= LARGE).map(|file| file.digest)
     }
-
-    /// How many files there are.
-    pub fn len(&self) -> usize {
-        self.files.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
 }
 
 /// The digest of what stands at a path if it is of the right kind; else what is wrong, or nothing if nothing is there.
@@ -229,7 +234,7 @@ impl<'a> Publisher<'a> {
         let place = self.out.join(name);
         // An empty folder is nobody's loss.
         let is_empty = fs::read_dir(&place).is_ok_and(|mut entries| entries.next().is_none());
-        if !stands(&place) || is_ours(&place) || (is_empty && !place.is_symlink()) {
+        if !stands(&place) || is_output(&place) || (is_empty && !place.is_symlink()) {
             return Ok(());
         }
         Err(Error::new(format!("`{place}` is in the way: no build made what is there"))
@@ -342,7 +347,6 @@ impl<'a> Publisher<'a> {
         })
     }
 
-    /// Takes an output away.
     pub fn remove(&self, name: &str) -> Result<()> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         fs::create_dir_all(&self.staging).map_err(failed("creating", &self.staging))?;
@@ -417,7 +421,7 @@ fn below(folder: &Utf8Path, path: &str) -> Utf8PathBuf {
 }
 
 /// Whether a task that Taskwright made stands in a place: its task.toml says so.
-pub fn is_ours(place: &Utf8Path) -> bool {
+pub fn is_output(place: &Utf8Path) -> bool {
     let text = || fs::read_to_string(place.join("task.toml")).ok();
     let is_marked = |text: String| {
         let task = text.parse::<toml::Table>().ok();

@@ -1,4 +1,4 @@
-//! A new spec: its folder with everything in it, made whole or not at all.
+//! A new spec: its folder with everything in it, made atomically.
 
 mod files;
 

@@ -21,9 +21,6 @@ use taskwright_base::Digest;
 use taskwright_base::Result;
 use taskwright_base::stamp::Stamp;
 
-/// Identifies the sources that decide what a task directory holds.
-pub const GENERATOR: &str = env!("TASKWRIGHT_GENERATOR");
-
 /// What the last build read and wrote.
 #[derive(Debug, Default)]
 pub struct State {
@@ -48,7 +45,6 @@ pub struct State {
 struct Filed {
     /// The groups in it, in its order.
     groups: Vec<Arc<Group>>,
-    /// Its length in bytes.
     length: u64,
     /// How many of them say what was changed since it was written whole.
     changes: u64,
@@ -90,7 +86,6 @@ pub struct Built {
     pub set: Digest,
     /// What it was made from, its spec included.
     pub groups: Vec<Arc<Group>>,
-    /// What was written.
     pub outputs: Outputs,
     /// Everything that it depends on, encoded: the keys of many tasks would fill the memory otherwise.
     pub key: Section,
@@ -98,7 +93,6 @@ pub struct Built {
     pub lock: String,
 }
 
-/// A shared result.
 #[derive(Debug, Clone)]
 pub struct NodeRecord {
     /// What it was made from.
@@ -115,7 +109,6 @@ pub struct Section {
 }
 
 impl Section {
-    /// A value, encoded.
     pub fn new(value: &impl Serialize) -> Self {
         Self::of(encode(value))
     }
@@ -137,7 +130,6 @@ impl TaskRecord {
         Self { set, groups, outputs, lock: Section::of(lock.into_bytes()), key }
     }
 
-    /// What was written.
     pub fn outputs(&self) -> Option<Outputs> {
         decode(self.outputs.as_slice())
     }

@@ -67,7 +67,6 @@ impl Store {
         })
     }
 
-    /// The store's folder.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
@@ -104,7 +103,6 @@ impl Store {
         }
     }
 
-    /// Adds bytes.
     pub fn add_bytes(&self, bytes: &[u8]) -> Result<Blob> {
         let blob = Blob { digest: Digest::of(bytes), size: bytes.len() as u64 };
         if !self.holds(blob) {

@@ -66,6 +66,8 @@ impl Workspace {
                     "crates/language/src",
                     "crates/harbor/Cargo.toml",
                     "crates/harbor/src",
+                    "crates/base/Cargo.toml",
+                    "crates/base/src",
                     "Cargo.toml",
                     "Cargo.lock",
                     "rust-toolchain.toml",
@@ -163,5 +165,56 @@ impl WorkspaceLock {
             Attempt::Held(file) => Ok(Self { _file: file }),
             Attempt::Busy(_) | Attempt::Stopped => Err(Error::interrupted()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The folders of the crates that a crate of this repository is made of, itself included.
+    fn made_of(name: &str, found: &mut BTreeSet<String>) {
+        if !found.insert(name.to_owned()) {
+            return;
+        }
+        let manifest = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("Cargo.toml");
+        let manifest: toml::Table = fs::read_to_string(&manifest).unwrap().parse().unwrap();
+        let needs = ["dependencies", "build-dependencies"].into_iter().filter_map(|kind| manifest.get(kind));
+        for package in needs.filter_map(toml::Value::as_table).flat_map(toml::Table::keys) {
+            if let Some(other) = package.strip_prefix("taskwright-") {
+                made_of(other, found);
+            }
+        }
+    }
+
+    #[test]
+    fn the_binary_is_rebuilt_when_any_crate_in_it_changes() {
+        let mut crates = BTreeSet::new();
+        made_of("sidecar", &mut crates);
+        let expected: BTreeSet<Utf8PathBuf> = crates
+            .iter()
+            .flat_map(|name| [format!("crates/{name}/Cargo.toml"), format!("crates/{name}/src")])
+            .chain(["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"].map(str::to_owned))
+            .map(Utf8PathBuf::from)
+            .collect();
+        let Binary::Package { sources, .. } = Workspace::new("/").binary else { panic!("not a package") };
+        assert_eq!(BTreeSet::from_iter(sources), expected);
+    }
+
+    #[test]
+    fn the_crates_identity_counts_every_crate_that_it_is_made_of() {
+        let mut crates = BTreeSet::new();
+        made_of("builder", &mut crates);
+        let script = include_str!("../build.rs");
+        let listed =
+            script.split_once("for source in [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+        let listed: BTreeSet<String> = listed
+            .split(", ")
+            .map(|path| path.trim_matches('"').trim_end_matches("src").trim_matches(['.', '/']))
+            .map(|name| if name.is_empty() { "builder".to_owned() } else { name.to_owned() })
+            .collect();
+        assert_eq!(listed, crates);
     }
 }

@@ -16,6 +16,7 @@ use crate::params;
 use crate::paths;
 use crate::shape::{self, Resolve, Shapes};
 use crate::tree::{Node, Origin, Sources};
+use taskwright_base::text::{nearest, one_of};
 
 /// A file that was read and found good.
 #[derive(Debug, Clone)]
@@ -89,10 +90,10 @@ fn refuse_unknown_parameters(
     for name in set.keys().filter(|name| !parameters.contains_key(*name)) {
         let place = tree.key_place(&[params::KEY]).unwrap_or(tree.origin);
         let known = parameters.keys().map(String::as_str);
-        let hint = match shape::nearest(name, known.clone()) {
+        let hint = match nearest(name, known.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
             None if parameters.is_empty() => "it declares no parameters: see `[params]`".to_owned(),
-            None => format!("declared are {}", shape::one_of(known)),
+            None => format!("declared are {}", one_of(known)),
         };
         let message = format!("`--set {}=...`: there is no such parameter", name.escape_debug());
         found.push(Diagnostic::error(sources.label(place), message).with_hint(hint));

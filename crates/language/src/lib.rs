@@ -15,6 +15,8 @@ pub mod document;
 #[cfg(feature = "language")]
 mod duplicate;
 #[cfg(feature = "language")]
+mod env;
+#[cfg(feature = "language")]
 mod extend;
 #[cfg(feature = "language")]
 mod load;
@@ -45,6 +47,6 @@ pub use load::{Loaded, LoadedSpec, load};
 #[cfg(feature = "language")]
 pub use model::Spec;
 #[cfg(feature = "language")]
-pub use shape::{Shapes, nearest, one_of};
+pub use shape::Shapes;
 #[cfg(feature = "language")]
 pub use source::{Position, Source};

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::Diagnostic;
 use crate::params::{self, Parameter, Parameters};
 use crate::tree::{Node, Origin, Sources, Value};
+use taskwright_base::text::one_of;
 
-/// The table that declares axes.
-pub const KEY: &str = "matrix";
 /// The most tasks that one spec may become.
 const MAX_TASKS: usize = 10_000;
 
@@ -24,7 +23,7 @@ pub fn axes(
     found: &mut Vec<Diagnostic>,
 ) -> Axes {
     let mut axes = Axes::new();
-    let Some(table) = root.get(KEY).and_then(Node::table) else { return axes };
+    let Some(table) = root.get(params::MATRIX).and_then(Node::table) else { return axes };
     let name = root.get_text("name").unwrap_or_default();
     let used: BTreeSet<&str> = params::references(name).into_iter().collect();
     for (axis, field) in table {
@@ -68,7 +67,7 @@ pub fn axes(
     }
     let tasks = axes.values().try_fold(1_usize, |product, values| product.checked_mul(values.len()));
     if tasks.is_none_or(|tasks| tasks > MAX_TASKS) {
-        let place = root.key_place(&[KEY]).unwrap_or(root.origin);
+        let place = root.key_place(&[params::MATRIX]).unwrap_or(root.origin);
         found.push(
             Diagnostic::error(sources.label(place), format!("the matrix makes more than {MAX_TASKS} tasks"))
                 .with_hint("take out values, or split the spec"),
@@ -124,7 +123,7 @@ fn values(
                 sources.label(place),
                 format!("`--set {axis}={wanted}`: no value of that axis"),
             )
-            .with_hint(format!("its values are {}", crate::shape::one_of(known.iter().map(String::as_str)))),
+            .with_hint(format!("its values are {}", one_of(known.iter().map(String::as_str)))),
         );
         return values;
     }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::extend;
-use crate::shape::{nearest, one_of};
 use crate::tree::{Node, Origin, Sources, State, Value};
+use taskwright_base::text::{nearest, one_of};
 
 /// The table that declares parameters.
 pub const KEY: &str = "params";
+/// The table of values that tasks differ in, which is read before parameters have values.
+pub const MATRIX: &str = "matrix";
 
 /// A parameter's value and where that was written; nowhere if it was given on the command line.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +121,7 @@ pub fn parse_as(like: &Value, text: &str) -> Option<Value> {
 pub fn substitute(root: &mut Node, sources: &Sources, parameters: &Parameters, found: &mut Vec<Diagnostic>) {
     let Value::Table(table) = &mut root.value else { return };
     for (key, field) in table {
-        if ![KEY, crate::matrix::KEY, extend::KEY].contains(&key.as_str()) {
+        if ![KEY, MATRIX, extend::KEY].contains(&key.as_str()) {
             substitute_node(&mut field.node, sources, parameters, found);
         }
     }

@@ -105,7 +105,7 @@ pub struct ServeTarget {
     pub failure_value: f64,
     /// Which way is better.
     pub direction: Direction,
-    /// How often the whole target is tried when it failed for reasons of ours.
+    /// How often the whole target is tried when it failed because of infrastructure.
     pub max_attempts: u64,
 }
 

@@ -49,7 +49,7 @@ impl Source {
 
     /// Where a byte offset stands. An offset past the end, or inside a character, counts as the nearest before it.
     pub fn position(&self, offset: usize) -> Position {
-        let offset = floor_char_boundary(&self.text, offset);
+        let offset = self.text.floor_char_boundary(offset);
         let before = &self.text[..offset];
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Position {
@@ -60,7 +60,7 @@ impl Source {
 
     /// The line that holds a byte offset, without its end.
     pub fn line_around(&self, offset: usize) -> Range<usize> {
-        let offset = floor_char_boundary(&self.text, offset);
+        let offset = self.text.floor_char_boundary(offset);
         let start = self.text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
         let end = self.text[offset..].find('\n').map_or(self.text.len(), |newline| offset + newline);
         let end = if self.text[start..end].ends_with('\r') { end - 1 } else { end };
@@ -76,19 +76,11 @@ impl Source {
 
     /// A span cut to the part of it that lies on its first line, and to the text.
     pub fn clip(&self, span: Range<usize>) -> Range<usize> {
-        let start = floor_char_boundary(&self.text, span.start);
+        let start = self.text.floor_char_boundary(span.start);
         let line = self.line_around(start);
-        let end = floor_char_boundary(&self.text, span.end).clamp(start, line.end.max(start));
+        let end = self.text.floor_char_boundary(span.end).clamp(start, line.end.max(start));
         start..end
     }
-}
-
-fn floor_char_boundary(text: &str, offset: usize) -> usize {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    offset
 }
 
 /// Why a spec could not be read: what went wrong, and what to do about it.

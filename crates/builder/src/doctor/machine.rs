@@ -1,15 +1,12 @@
 //! What a probe may ask of the machine, and the machine itself.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io::{self, Write};
+use std::process::Command;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::process::{Pid, Signal};
+use taskwright_base::process::{self, Limits, NoOutput, Output};
 
 /// How much of what a program prints is kept.
 const KEPT: u64 = 64 * 1024;
@@ -75,7 +72,8 @@ pub struct ThisMachine {
 impl Machine for ThisMachine {
     fn run(&self, command: &[&str]) -> Outcome {
         let Some((program, arguments)) = command.split_first() else { return Outcome::NotFound };
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .current_dir(&self.root)
             // In plain English, and without side effects: no installation on the fly, no caches, no advertisement.
@@ -87,17 +85,17 @@ impl Machine for ThisMachine {
                 ("DOCKER_CLI_HINTS", "false"),
             ])
             .env_remove("GIT_DIR")
-            .env_remove("GIT_WORK_TREE")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own, so that it can be ended with all that it started.
-            .process_group(0)
-            .spawn();
-        match child {
-            Ok(child) => await_end(child, self.limit),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::NotFound,
-            Err(error) => Outcome::NotStarted(error.to_string()),
+            .env_remove("GIT_WORK_TREE");
+        let limits = Limits { output: KEPT, ..Limits::of(self.limit) };
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        match process::run(&mut command, &limits) {
+            Ok(Output { status, stdout, stderr }) => {
+                Outcome::Ended { success: status.success(), stdout: text(stdout), stderr: text(stderr) }
+            }
+            Err(NoOutput::Failed(error)) if error.kind() == io::ErrorKind::NotFound => Outcome::NotFound,
+            Err(NoOutput::Failed(error)) => Outcome::NotStarted(error.to_string()),
+            Err(NoOutput::TimedOut(limit)) => Outcome::TimedOut(limit),
+            Err(NoOutput::Stopped) => Outcome::NotStarted("interrupted".to_owned()),
         }
     }
 
@@ -138,51 +136,11 @@ impl Machine for ThisMachine {
     }
 }
 
-/// Waits for a program to end, and ends it with its children when its time is over.
-fn await_end(mut child: Child, limit: Duration) -> Outcome {
-    let deadline = Instant::now() + limit;
-    let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => {
-                // A child of its own may still hold the pipe: what is there by now has to do.
-                let text = |pipe: &mpsc::Receiver<Vec<u8>>| {
-                    let bytes = pipe.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
-                    String::from_utf8_lossy(&bytes).into_owned()
-                };
-                let success = status.success();
-                return Outcome::Ended { success, stdout: text(&stdout), stderr: text(&stderr) };
-            }
-            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
-            Ok(None) => {
-                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    let _ = rustix::process::kill_process_group(group, Signal::KILL);
-                }
-                let _ = child.kill();
-                let _ = child.try_wait();
-                return Outcome::TimedOut(limit);
-            }
-            Err(error) => return Outcome::NotStarted(error.to_string()),
-        }
-    }
-}
-
-/// Reads a pipe to its end in a thread, and keeps the begin of it.
-fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, text) = mpsc::channel();
-    if let Some(mut pipe) = pipe {
-        let _ = thread::Builder::new().spawn(move || {
-            let mut bytes = Vec::new();
-            let _ = pipe.by_ref().take(KEPT).read_to_end(&mut bytes);
-            let _ = io::copy(&mut pipe, &mut io::sink());
-            let _ = sender.send(bytes);
-        });
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use std::thread;
+    use std::time::Instant;
+
     use super::*;
 
     fn run(limit: Duration, script: &str) -> Outcome {

@@ -1,12 +1,12 @@
-//! What is looked for, in the order in which somebody sets a machine up.
+//! What is looked for, as a table in the order in which somebody sets a machine up.
 
-use std::time::Duration;
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_harbor::HARBOR_VERSION;
 
 use super::version::Version;
-use super::{Finding, Machine, Outcome, Probe, Purpose, Remedy};
+use super::{Finding, Hint, Machine, Outcome, Probe, Purpose, Trouble};
 
 const BUILD: &[Purpose] = &[Purpose::Build];
 const IMAGES: &[Purpose] = &[Purpose::Bake, Purpose::Run];
@@ -19,115 +19,131 @@ const BUILD_SPACE: u64 = 2 * GIB;
 /// What a workspace of 1,000 generated tasks takes.
 const BENCH_SPACE: u64 = GIB;
 
-/// Everything that is looked for.
+/// Everything that is looked for: its name, what it is needed for and whether that fails without, how to look, and what
+/// mends it on Linux and on a Mac. In the last, `{harbor}` and `{toolchain}` stand for the pinned versions.
+#[rustfmt::skip]
 pub const ALL: &[Probe] = &[
-    Probe { name: "system", needed_for: BUILD, required: true, look: system },
-    Probe { name: "git", needed_for: BUILD, required: true, look: git },
-    Probe { name: "repository", needed_for: BUILD, required: true, look: repository },
-    Probe { name: "cargo", needed_for: BUILD, required: true, look: cargo },
-    Probe { name: "rustc", needed_for: BUILD, required: true, look: rustc },
-    Probe { name: "static libc", needed_for: BUILD, required: true, look: static_libc },
-    Probe { name: "disk space", needed_for: BUILD, required: true, look: disk_space },
-    Probe { name: "reflinks", needed_for: BUILD, required: false, look: reflinks },
-    Probe { name: "hard links", needed_for: BUILD, required: false, look: hard_links },
-    Probe { name: "docker", needed_for: IMAGES, required: true, look: docker },
-    Probe { name: "buildx", needed_for: IMAGES, required: true, look: buildx },
-    Probe { name: "compose", needed_for: RUN, required: true, look: compose },
-    Probe { name: "uv", needed_for: RUN, required: false, look: uv },
-    Probe { name: "harbor", needed_for: RUN, required: true, look: harbor },
-    Probe { name: "python3", needed_for: RUN, required: false, look: python },
-    Probe { name: "/dev/shm", needed_for: BENCH, required: false, look: shared_memory },
+    need("system",      BUILD,  system,        "build on such a machine, or in a container of one", ""),
+    need("git",         BUILD,  git,           "apt-get install git", "brew install git"),
+    need("repository",  BUILD,  repository,    "git init && git add --all && git commit --message 'Start'", ""),
+    need("cargo",       BUILD,  cargo,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
+    need("rustc",       BUILD,  rustc,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
+    need("static libc", BUILD,  static_libc,   "apt-get install gcc libc6-dev", "build on x86-64 Linux"),
+    need("disk space",  BUILD,  disk_space,    "cargo xtask clean --store, or remove something else", ""),
+    help("reflinks",    BUILD,  reflinks,      "", ""),
+    help("hard links",  BUILD,  hard_links,    "put `target` on another file system, such as ext4, xfs or btrfs", ""),
+    need("docker",      IMAGES, docker,        "apt-get install docker.io", "brew install --cask docker-desktop"),
+    // Debian's own packages of these two are too old before its release 14.
+    need("buildx",      IMAGES, buildx,        "apt-get install docker-buildx-plugin (from https://download.docker.com/linux/debian)", "brew install docker-buildx"),
+    need("compose",     RUN,    compose,       "apt-get install docker-compose-plugin (from https://download.docker.com/linux/debian)", "brew install docker-compose"),
+    help("uv",          RUN,    uv,            "curl -LsSf https://astral.sh/uv/install.sh | sh", "brew install uv"),
+    need("harbor",      RUN,    harbor,        "uv tool install --force harbor=={harbor}", ""),
+    help("python3",     RUN,    python,        "apt-get install python3", "brew install python"),
+    help("/dev/shm",    BENCH,  shared_memory, "mount -o remount,size=2G /dev/shm (docker run --shm-size 2g)", "-"),
 ];
 
-/// Runs a program and reads the version that it prints.
-fn ask(machine: &dyn Machine, command: &[&str]) -> Result<Version, Finding> {
-    let program = command.first().copied().unwrap_or_default();
+type Look = fn(&dyn Machine, &Utf8Path) -> Finding;
+
+/// What it is needed for does not work without it.
+const fn need(
+    name: &'static str,
+    needed_for: &'static [Purpose],
+    look: Look,
+    linux: &'static str,
+    macos: &'static str,
+) -> Probe {
+    Probe { name, needed_for, required: true, look, linux, macos }
+}
+
+/// It only helps.
+const fn help(
+    name: &'static str,
+    needed_for: &'static [Purpose],
+    look: Look,
+    linux: &'static str,
+    macos: &'static str,
+) -> Probe {
+    Probe { required: false, ..need(name, needed_for, look, linux, macos) }
+}
+
+/// Runs a program that ends well, and gives what it prints. Why there is nothing comes with the table's hint, but for a
+/// program that does not end: it is there, and installing it again would not help.
+fn output(machine: &dyn Machine, command: &[&str]) -> Result<(String, String), Trouble> {
+    let (program, line) = (command.first().copied().unwrap_or_default(), command.join(" "));
     match machine.run(command) {
-        Outcome::Ended { success: true, stdout, stderr } => {
-            Version::find(&stdout).or_else(|| Version::find(&stderr)).ok_or_else(|| {
-                let finding = Finding::bad(format!("`{}` names no version", command.join(" ")));
-                if stdout.trim().is_empty() { finding } else { finding.found(line(&stdout)) }
-            })
+        Outcome::Ended { success: true, stdout, stderr } => Ok((stdout, stderr)),
+        Outcome::Ended { stderr, .. } => {
+            Err(Trouble::new(format!("`{line}` fails: {}", first_line(&stderr))))
         }
-        Outcome::Ended { success: false, stderr, .. } => {
-            Err(Finding::bad(format!("`{}` fails: {}", command.join(" "), line(&stderr))))
-        }
-        Outcome::NotFound => Err(Finding::bad(format!("`{program}` is not on PATH"))),
-        Outcome::NotStarted(words) => Err(Finding::bad(format!("`{program}` cannot be run: {words}"))),
+        Outcome::NotFound => Err(Trouble::new(format!("`{program}` is not on PATH"))),
+        Outcome::NotStarted(words) => Err(Trouble::new(format!("`{program}` cannot be run: {words}"))),
         Outcome::TimedOut(limit) => {
-            Err(Finding::bad(format!("`{}` did not end within {} s", command.join(" "), limit.as_secs_f64())))
+            Err(Trouble::new(format!("`{line}` did not end within {} s", limit.as_secs_f64()))
+                .hint(Hint::None))
         }
     }
 }
 
-/// A program that did not end: it is there, and installing it again would not help.
-fn slow(command: &str, limit: Duration) -> Finding {
-    Finding::Unknown(format!("`{command}` did not end within {} s", limit.as_secs_f64()))
+/// The version that a program prints.
+fn version(machine: &dyn Machine, command: &[&str]) -> Result<Version, Trouble> {
+    let (stdout, stderr) = output(machine, command)?;
+    Version::find(&stdout).or_else(|| Version::find(&stderr)).ok_or_else(|| {
+        let trouble = Trouble::new(format!("`{}` names no version", command.join(" ")));
+        if stdout.trim().is_empty() { trouble } else { trouble.found(first_line(&stdout)) }
+    })
+}
+
+/// The same, which has to be one that serves.
+fn serving(
+    machine: &dyn Machine,
+    command: &[&str],
+    serves: impl Fn(&Version) -> bool,
+    otherwise: impl Into<String>,
+) -> Finding {
+    let version = version(machine, command)?;
+    if serves(&version) { Ok(version.text) } else { Err(Trouble::new(otherwise).found(version.text)) }
 }
 
 /// The first line of what a program printed, short enough for a table and without what would disturb a terminal.
-fn line(text: &str) -> String {
+fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("nothing was printed");
     line.chars().filter(|c| !c.is_control()).take(120).collect()
-}
-
-/// A program that has to have at least some version.
-fn at_least(
-    machine: &dyn Machine,
-    command: &[&str],
-    (major, minor): (u64, u64),
-    why: &str,
-    remedy: Remedy,
-) -> Finding {
-    match ask(machine, command) {
-        Ok(version) if version.is_at_least(major, minor) => Finding::Good(version.text),
-        Ok(version) => Finding::bad(format!("at least {major}.{minor} is needed: {why}"))
-            .found(version.text)
-            .remedy(remedy),
-        Err(finding) => finding.remedy(remedy),
-    }
 }
 
 fn system(machine: &dyn Machine, _: &Utf8Path) -> Finding {
     let system = machine.system();
     let found = format!("{} {}", system.os, system.arch);
-    if (system.os, system.arch) == ("linux", "x86_64") {
-        return Finding::good(found);
+    match (system.os, system.arch) {
+        ("linux", "x86_64") => Ok(found),
+        _ => Err(Trouble::new("the taskwright binary in the images is built for x86-64 Linux").found(found)),
     }
-    Finding::bad("the taskwright binary in the images is built for x86-64 Linux")
-        .found(found)
-        .remedy(Remedy::any("build on such a machine, or in a container of one"))
 }
 
 fn git(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let why = "older ones do not know `git rev-parse --end-of-options`";
-    at_least(
-        machine,
-        &["git", "--version"],
-        (2, 30),
-        why,
-        Remedy::new("apt-get install git", "brew install git"),
-    )
+    let why = "at least 2.30 is needed: older ones do not know `git rev-parse --end-of-options`";
+    serving(machine, &["git", "--version"], |version| version.is_at_least(2, 30), why)
 }
 
 fn repository(machine: &dyn Machine, root: &Utf8Path) -> Finding {
+    let unknown = |what: String| Err(Trouble::new(what).hint(Hint::None));
     match machine.run(&["git", "rev-parse", "--is-inside-work-tree"]) {
         Outcome::Ended { success: true, stdout, .. } if stdout.trim() == "true" => {
-            Finding::good("a git work tree")
+            Ok("a git work tree".to_owned())
         }
         Outcome::Ended { stderr, .. } if stderr.contains("dubious ownership") => {
-            Finding::bad("the workspace belongs to another user, so git refuses to read it")
-                .remedy(Remedy::any(format!("git config --global --add safe.directory '{root}'")))
+            Err(Trouble::new("the workspace belongs to another user, so git refuses to read it")
+                .hint(Hint::Other(format!("git config --global --add safe.directory '{root}'"))))
         }
         Outcome::Ended { success: false, stderr, .. } if !stderr.contains("not a git repository") => {
-            Finding::Unknown(format!("git fails: {}", line(&stderr)))
+            unknown(format!("git fails: {}", first_line(&stderr)))
         }
         Outcome::Ended { .. } => {
-            Finding::bad("the workspace is in no git work tree: a baseline is a revision of it")
-                .remedy(Remedy::any("git init && git add --all && git commit --message 'Start'"))
+            Err(Trouble::new("the workspace is in no git work tree: a baseline is a revision of it"))
         }
-        Outcome::TimedOut(limit) => slow("git rev-parse", limit),
-        Outcome::NotFound | Outcome::NotStarted(_) => Finding::Unknown("only git can tell".to_owned()),
+        Outcome::TimedOut(limit) => {
+            unknown(format!("`git rev-parse` did not end within {} s", limit.as_secs_f64()))
+        }
+        Outcome::NotFound | Outcome::NotStarted(_) => unknown("only git can tell".to_owned()),
     }
 }
 
@@ -147,21 +163,18 @@ fn rust(
     program: &str,
     is_it: fn(&Version, &Version) -> bool,
 ) -> Finding {
-    let pinned = pinned_toolchain(machine, root);
-    let toolchain = pinned.as_ref().map_or("stable", |version| &version.text);
-    let rustup = format!("rustup toolchain install {toolchain}");
-    match (ask(machine, &[program, "--version"]), &pinned) {
-        (Ok(version), Some(pinned)) if !is_it(&version, pinned) => {
-            Finding::bad(format!("rust-toolchain.toml pins {pinned}: another makes another binary"))
-                .found(version.text)
-                .remedy(Remedy::any(rustup))
+    let Some(pinned) = pinned_toolchain(machine, root) else {
+        return version(machine, &[program, "--version"]).map(|version| version.text);
+    };
+    let why = format!("rust-toolchain.toml pins {pinned}: another makes another binary");
+    serving(machine, &[program, "--version"], |found| is_it(found, &pinned), why).map_err(|trouble| {
+        // It is there: only its toolchain is missing.
+        if trouble.found.is_some() {
+            trouble.hint(Hint::Other(install_toolchain(machine, root)))
+        } else {
+            trouble
         }
-        (Ok(version), _) => Finding::Good(version.text),
-        (Err(finding), _) => finding.remedy(Remedy::new(
-            format!("apt-get install rustup && {rustup}"),
-            format!("brew install rustup && {rustup}"),
-        )),
-    }
+    })
 }
 
 /// The toolchain's version; none if nothing, or a moving name such as `stable`, is pinned.
@@ -172,26 +185,32 @@ fn pinned_toolchain(machine: &dyn Machine, root: &Utf8Path) -> Option<Version> {
     (version.text == channel).then_some(version)
 }
 
-fn static_libc(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let remedy = || Remedy::new("apt-get install gcc libc6-dev", "build on x86-64 Linux");
-    match machine.run(&["cc", "-print-file-name=libc.a"]) {
-        Outcome::Ended { success: true, stdout, .. } => {
-            // A compiler that does not find the file prints the bare name.
-            let path = Utf8PathBuf::from(stdout.trim());
-            if path.is_absolute() && machine.exists(&path) {
-                Finding::good("libc.a")
-            } else {
-                Finding::bad("there is no libc.a: the taskwright binary is linked with `+crt-static`")
-                    .remedy(remedy())
-            }
-        }
-        Outcome::Ended { success: false, stderr, .. } => {
-            Finding::bad(format!("`cc` fails: {}", line(&stderr))).remedy(remedy())
-        }
-        Outcome::NotFound => Finding::bad("`cc` is not on PATH: rustc links with it").remedy(remedy()),
-        Outcome::NotStarted(words) => Finding::bad(format!("`cc` cannot be run: {words}")).remedy(remedy()),
-        Outcome::TimedOut(limit) => slow("cc", limit),
+fn install_toolchain(machine: &dyn Machine, root: &Utf8Path) -> String {
+    let pinned = pinned_toolchain(machine, root);
+    format!("rustup toolchain install {}", pinned.as_ref().map_or("stable", |version| &version.text))
+}
+
+/// A hint of the table, with the versions that are pinned.
+pub(super) fn filled(hint: &str, machine: &dyn Machine, root: &Utf8Path) -> String {
+    let hint = hint.replace("{harbor}", HARBOR_VERSION);
+    if hint.contains("{toolchain}") {
+        hint.replace("{toolchain}", &install_toolchain(machine, root))
+    } else {
+        hint
     }
+}
+
+fn static_libc(machine: &dyn Machine, _: &Utf8Path) -> Finding {
+    let (path, _) = output(machine, &["cc", "-print-file-name=libc.a"]).map_err(|trouble| {
+        let problem = format!("{}: rustc links with it", trouble.problem);
+        Trouble { problem, ..trouble }
+    })?;
+    // A compiler that does not find the file prints the bare name.
+    let path = Utf8PathBuf::from(path.trim());
+    if path.is_absolute() && machine.exists(&path) {
+        return Ok("libc.a".to_owned());
+    }
+    Err(Trouble::new("there is no libc.a: the taskwright binary is linked with `+crt-static`"))
 }
 
 /// The folder that builds go to, or as much of it as is there.
@@ -202,15 +221,14 @@ fn target(machine: &dyn Machine, root: &Utf8Path) -> Utf8PathBuf {
 
 fn disk_space(machine: &dyn Machine, root: &Utf8Path) -> Finding {
     space(machine, &target(machine, root), BUILD_SPACE)
-        .remedy(Remedy::any("cargo xtask clean --store, or remove something else"))
 }
 
 fn space(machine: &dyn Machine, folder: &Utf8Path, wanted: u64) -> Finding {
     match machine.free_bytes(folder) {
-        Ok(free) if free >= wanted => Finding::good(gibibytes(free)),
-        Ok(free) => Finding::bad(format!("at least {} are needed in `{folder}`", gibibytes(wanted)))
-            .found(gibibytes(free)),
-        Err(error) => Finding::bad(format!("`{folder}` cannot be looked at: {error}")),
+        Ok(free) if free >= wanted => Ok(gibibytes(free)),
+        Ok(free) => Err(Trouble::new(format!("at least {} are needed in `{folder}`", gibibytes(wanted)))
+            .found(gibibytes(free))),
+        Err(error) => Err(Trouble::new(format!("`{folder}` cannot be looked at: {error}"))),
     }
 }
 
@@ -221,115 +239,95 @@ fn gibibytes(bytes: u64) -> String {
 }
 
 fn reflinks(machine: &dyn Machine, root: &Utf8Path) -> Finding {
-    match machine.can_reflink(&target(machine, root)) {
-        Ok(true) => Finding::good("yes"),
-        // Most file systems cannot, and nobody has to do anything about it.
-        Ok(false) => Finding::good("no: large files are hard-linked"),
-        Err(error) => Finding::bad(format!("cannot be tried: {error}")),
-    }
+    // Most file systems cannot, and nobody has to do anything about it.
+    let can = machine.can_reflink(&target(machine, root)).map_err(not_tried)?;
+    Ok(if can { "yes" } else { "no: large files are hard-linked" }.to_owned())
 }
 
 fn hard_links(machine: &dyn Machine, root: &Utf8Path) -> Finding {
-    let folder = target(machine, root);
-    match machine.can_hard_link(&folder) {
-        Ok(true) => Finding::good("yes"),
-        Ok(false) => Finding::bad("large files are copied instead").found("no").remedy(Remedy::any(format!(
-            "put `{folder}` on another file system, such as ext4, xfs or btrfs"
-        ))),
-        Err(error) => Finding::bad(format!("cannot be tried: {error}")),
+    match machine.can_hard_link(&target(machine, root)).map_err(not_tried)? {
+        true => Ok("yes".to_owned()),
+        false => Err(Trouble::new("large files are copied instead").found("no")),
     }
+}
+
+fn not_tried(error: io::Error) -> Trouble {
+    Trouble::new(format!("cannot be tried: {error}")).hint(Hint::None)
 }
 
 fn docker(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let start = || Remedy::new("systemctl start docker", "open -a Docker");
+    let engine = |problem: String, linux: &'static str, macos: &'static str| {
+        Err(Trouble::new(problem).hint(Hint::Each { linux, macos }))
+    };
     match machine.run(&["docker", "version", "--format", "{{.Server.Version}}"]) {
-        Outcome::Ended { success: true, stdout, .. } => Finding::good(match Version::find(&stdout) {
-            Some(version) => version.text,
-            None => line(&stdout),
-        }),
-        Outcome::Ended { success: false, stderr, .. } if stderr.contains("permission denied") => {
-            Finding::bad("you may not talk to the engine").remedy(Remedy::new(
-                "usermod --append --groups docker $USER, and log in again",
-                "open -a Docker",
-            ))
+        Outcome::Ended { success: true, stdout, .. } => {
+            Ok(Version::find(&stdout).map_or_else(|| first_line(&stdout), |version| version.text))
         }
-        Outcome::Ended { success: false, stderr, .. } => {
-            Finding::bad(format!("the engine cannot be reached: {}", line(&stderr))).remedy(start())
-        }
-        Outcome::NotFound => Finding::bad("`docker` is not on PATH")
-            .remedy(Remedy::new("apt-get install docker.io", "brew install --cask docker-desktop")),
-        Outcome::NotStarted(words) => Finding::bad(format!("`docker` cannot be run: {words}")),
-        Outcome::TimedOut(limit) => {
-            Finding::bad(format!("the engine did not answer within {} s", limit.as_secs_f64()))
-                .remedy(Remedy::new("systemctl restart docker", "killall Docker && open -a Docker"))
+        Outcome::Ended { stderr, .. } if stderr.contains("permission denied") => engine(
+            "you may not talk to the engine".to_owned(),
+            "usermod --append --groups docker $USER, and log in again",
+            "open -a Docker",
+        ),
+        Outcome::Ended { stderr, .. } => engine(
+            format!("the engine cannot be reached: {}", first_line(&stderr)),
+            "systemctl start docker",
+            "open -a Docker",
+        ),
+        Outcome::TimedOut(limit) => engine(
+            format!("the engine did not answer within {} s", limit.as_secs_f64()),
+            "systemctl restart docker",
+            "killall Docker && open -a Docker",
+        ),
+        Outcome::NotFound => Err(Trouble::new("`docker` is not on PATH")),
+        Outcome::NotStarted(words) => {
+            Err(Trouble::new(format!("`docker` cannot be run: {words}")).hint(Hint::None))
         }
     }
-}
-
-/// Debian's own packages are too old before its release 14.
-fn from_docker(package: &str) -> String {
-    format!("apt-get install {package} (from https://download.docker.com/linux/debian)")
 }
 
 fn buildx(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let why = "docker compose builds images with it, and refuses older ones";
-    let remedy = Remedy::new(from_docker("docker-buildx-plugin"), "brew install docker-buildx");
-    at_least(machine, &["docker", "buildx", "version"], (0, 17), why, remedy)
+    let why = "at least 0.17 is needed: docker compose builds images with it, and refuses older ones";
+    serving(machine, &["docker", "buildx", "version"], |version| version.is_at_least(0, 17), why)
 }
 
 fn compose(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let why = "`harbor lint` calls it with `--no-env-resolution`";
-    let remedy = Remedy::new(from_docker("docker-compose-plugin"), "brew install docker-compose");
-    at_least(machine, &["docker", "compose", "version", "--short"], (2, 40), why, remedy)
-}
-
-fn harbor(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let install = Remedy::any(format!("uv tool install --force harbor=={HARBOR_VERSION}"));
-    match ask(machine, &["harbor", "--version"]) {
-        Ok(version) if version.text == HARBOR_VERSION => Finding::Good(version.text),
-        Ok(version) => Finding::bad(format!(
-            "{HARBOR_VERSION} is pinned: another may mean something else by its results"
-        ))
-        .found(version.text)
-        .remedy(install),
-        Err(finding) => finding.remedy(on_path_or(machine, "harbor", install)),
-    }
-}
-
-/// What to do about a program that uv or pip installs: it may be there and only the PATH not say so.
-fn on_path_or(machine: &dyn Machine, program: &str, install: Remedy) -> Remedy {
-    let bin = machine.home().map(|home| home.join(".local/bin"));
-    match bin {
-        Some(bin) if machine.exists(&bin.join(program)) => Remedy::any(format!(
-            "export PATH=\"$HOME/.local/bin:$PATH\" ({program} is there), or {}",
-            install.linux
-        )),
-        _ => install,
-    }
+    let why = "at least 2.40 is needed: `harbor lint` calls it with `--no-env-resolution`";
+    serving(machine, &["docker", "compose", "version", "--short"], |version| version.is_at_least(2, 40), why)
 }
 
 fn uv(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    match ask(machine, &["uv", "--version"]) {
-        Ok(version) => Finding::Good(version.text),
-        Err(finding) => {
-            let install = Remedy::new("curl -LsSf https://astral.sh/uv/install.sh | sh", "brew install uv");
-            finding.remedy(on_path_or(machine, "uv", install))
+    let found = version(machine, &["uv", "--version"]).map(|version| version.text);
+    found.map_err(|trouble| off_path(machine, "uv", trouble))
+}
+
+fn harbor(machine: &dyn Machine, _: &Utf8Path) -> Finding {
+    let why = format!("{HARBOR_VERSION} is pinned: another may mean something else by its results");
+    let command = ["harbor", "--version"];
+    let found = serving(machine, &command, |version| version.text == HARBOR_VERSION, why);
+    found.map_err(
+        |trouble| if trouble.found.is_some() { trouble } else { off_path(machine, "harbor", trouble) },
+    )
+}
+
+/// A program that uv or pip installs may be there, and only the PATH not say so.
+fn off_path(machine: &dyn Machine, program: &str, trouble: Trouble) -> Trouble {
+    let is_there = machine.home().is_some_and(|home| machine.exists(&home.join(".local/bin").join(program)));
+    match is_there {
+        true => {
+            trouble.hint(Hint::Or(format!("export PATH=\"$HOME/.local/bin:$PATH\" ({program} is there)")))
         }
+        false => trouble,
     }
 }
 
 fn python(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    match ask(machine, &["python3", "--version"]) {
-        Ok(version) => Finding::Good(version.text),
-        Err(finding) => finding.remedy(Remedy::new("apt-get install python3", "brew install python")),
-    }
+    version(machine, &["python3", "--version"]).map(|version| version.text)
 }
 
 fn shared_memory(machine: &dyn Machine, _: &Utf8Path) -> Finding {
     let folder = Utf8Path::new("/dev/shm");
     if !machine.exists(folder) {
-        return Finding::bad("without a folder in memory a benchmark measures the disk");
+        return Err(Trouble::new("without a folder in memory a benchmark measures the disk").hint(Hint::None));
     }
     space(machine, folder, BENCH_SPACE)
-        .remedy(Remedy::new("mount -o remount,size=2G /dev/shm (docker run --shm-size 2g)", ""))
 }

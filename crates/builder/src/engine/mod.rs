@@ -1,4 +1,15 @@
 //! The build itself: which tasks have to be looked at, what becomes of each, and what is remembered of it.
+//!
+//! ```text
+//!  lock ──▶ look ─────────────────▶ make ─────────────────────▶ finish
+//!           each spec and task:     what tasks share, once;     outputs without a spec go;
+//!           as it was left (fresh)  then each open task:        taskwright.lock is written;
+//!           or not (open)           gather, key, assemble,      the state is written last
+//!                                   stage, publish
+//! ```
+//!
+//! A build that is killed leaves each task old or new. What it published and could not remember is noted before
+//! ([`crate::pending`]), and what no state describes is made again.
 
 mod conclude;
 mod plan;
@@ -84,6 +95,21 @@ struct Build<'a> {
     stop: &'a AtomicBool,
 }
 
+/// What the first phase found out.
+struct Looked {
+    plans: Vec<SpecPlan>,
+    /// Everything that earlier builds read, each group once.
+    groups: Vec<Arc<Group>>,
+    /// The lock that the build is held to; an empty one if it is not.
+    held_to: Lock,
+}
+
+/// Where outputs are written, and what is known of those that no state remembers.
+struct OutputFolder<'a> {
+    publisher: Publisher<'a>,
+    pending: Pending<'a>,
+}
+
 impl Build<'_> {
     fn run(&self) -> Result<Report> {
         self.workspace.check_out()?;
@@ -92,6 +118,20 @@ impl Build<'_> {
         let store = Store::open(&self.workspace.store_dir())?;
         self.observer.boundary(Boundary::Started);
 
+        let looked = self.look(&state, &store)?;
+        let shared = Shared::default();
+        let mut output = OutputFolder {
+            publisher: Publisher::new(&self.workspace.out, self.workspace.staging_dir(), &store),
+            pending: Pending::read(self.workspace, &state),
+        };
+        let done = self.make(&state, &store, &looked, &shared, &mut output)?;
+        let mut report = self.finish(&state, &store, &looked, &shared, output, done);
+        report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
+        Ok(report)
+    }
+
+    /// Finds the specs and, by looking at what they and their tasks were made from, which tasks have to be looked into.
+    fn look(&self, state: &State, store: &Store) -> Result<Looked> {
         let paths = self.discover()?;
         let groups = state.groups();
         let root = crate::inputs::open_folder(&self.workspace.root.join("."))?;
@@ -106,57 +146,78 @@ impl Build<'_> {
         let held_to = if self.is_held_to_lock() { self.old_lock()? } else { Lock::default() };
         let mut plans: Vec<SpecPlan> = paths
             .par_iter()
-            .map(|path| self.plan(path, &state, &held_to, &store, &is_unchanged, set))
+            .map(|path| self.plan(path, state, &held_to, store, &is_unchanged, set))
             .collect();
         self.refuse_unknown_names(&plans)?;
         self.refuse_unknown_parameters(&plans)?;
         refuse_twins(&mut plans);
         self.observer.planned(plans.iter().map(|plan| plan.fresh.len() + plan.open.len()).sum());
         self.observer.boundary(Boundary::Planned);
+        Ok(Looked { plans, groups, held_to })
+    }
 
-        let cache = if plans.iter().all(|plan| plan.open.is_empty()) {
+    /// Makes what open tasks share, then the tasks, each of which is staged and published on its own.
+    fn make(
+        &self,
+        state: &State,
+        store: &Store,
+        looked: &Looked,
+        shared: &Shared,
+        output: &mut OutputFolder<'_>,
+    ) -> Result<Vec<Done>> {
+        let set = set_digest(&self.options.set);
+        let open: Vec<Open<'_>> = looked.plans.iter().flat_map(|plan| plan.open(set)).collect();
+        let cache = if open.is_empty() {
             StatCache::default()
         } else {
-            StatCache::new(groups.iter().map(Arc::as_ref))
+            StatCache::new(looked.groups.iter().map(Arc::as_ref))
         };
-        let open: Vec<Open<'_>> = plans.iter().flat_map(|plan| plan.open(set)).collect();
         let baselines: BTreeMap<String, &Baseline> = open
             .iter()
             .map(|open| &open.loaded.spec.baseline)
             .map(|node| (baseline::id(node), node))
             .collect();
         let baselines: Vec<&Baseline> = baselines.into_values().collect();
-        let shared = Shared::default();
         let context = Context {
             workspace: self.workspace,
-            store: &store,
-            state: &state,
+            store,
+            state,
             cache: &cache,
             look_only: self.options.intent == Intent::Look,
             stop: self.stop,
             observer: self.observer,
             baselines: &baselines,
-            shared: &shared,
+            shared,
         };
-        let publisher = Publisher::new(&self.workspace.out, self.workspace.staging_dir(), &store);
-        let mut pending = Pending::read(self.workspace, &state);
         if self.options.intent != Intent::Look {
-            publisher.prepare()?;
-            pending.note(open.iter().map(|open| &open.loaded.spec.name), &state)?;
+            output.publisher.prepare()?;
+            output.pending.note(open.iter().map(|open| &open.loaded.spec.name), state)?;
         }
         make_shared(&context, &open);
-        let done: Vec<Done> =
-            open.par_iter().map(|open| self.task(&context, &publisher, &held_to, open)).collect();
+        let publisher = &output.publisher;
+        Ok(open.par_iter().map(|open| self.task(&context, publisher, &looked.held_to, open)).collect())
+    }
 
-        let mut report = self.report(&plans);
+    /// Removes outputs that no spec describes any more, writes the lock and, last of all, the state.
+    fn finish(
+        &self,
+        state: &State,
+        store: &Store,
+        looked: &Looked,
+        shared: &Shared,
+        output: OutputFolder<'_>,
+        done: Vec<Done>,
+    ) -> Report {
+        let Looked { plans, held_to, .. } = looked;
+        let OutputFolder { publisher, mut pending } = output;
+        let mut report = self.report(plans);
         if self.is_held_to_lock() && self.options.names.is_empty() {
-            report.errors.extend(refuse_strangers(&plans, &held_to));
+            report.errors.extend(refuse_strangers(plans, held_to));
         }
-        if self.is_settled(&state, &plans) && pending.forgotten.is_empty() {
-            report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
-            return Ok(report);
+        if self.is_settled(state, plans) && pending.forgotten.is_empty() {
+            return report;
         }
-        let mut next = Self::remember(&state, &plans, &shared);
+        let mut next = Self::remember(state, plans, shared);
         let mut changed = plans.iter().any(|plan| plan.loaded);
         let now = SystemTime::now();
         for done in done {
@@ -167,25 +228,22 @@ impl Build<'_> {
             report.tasks.push(done.report);
         }
         if self.options.intent == Intent::Look {
-            report.tasks.extend(abandoned(&state, &plans, &pending.forgotten).into_iter().map(|name| {
+            report.tasks.extend(abandoned(state, plans, &pending.forgotten).into_iter().map(|name| {
                 let what = "no spec describes it any more".to_owned();
                 let stale = TaskReport { damage: vec![what], ..TaskReport::new(name, Status::Abandoned) };
                 self.tell(stale)
             }));
-        } else {
-            changed |= self.prune(&state, &plans, &pending.forgotten, &publisher, &mut next, &mut report);
-            if let Err(error) = publisher.finish() {
-                report.errors.push(error);
-            }
-            pending.keep_unknown(&next);
-            self.conclude(&state, next, &plans, changed, &store, &mut report);
-            // Where the state could not be saved, all that was noted stays so.
-            if report.errors.is_empty() {
-                report.errors.extend(pending.save().err());
-            }
+            return report;
         }
-        report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(report)
+        changed |= self.prune(state, plans, &pending.forgotten, &publisher, &mut next, &mut report);
+        report.errors.extend(publisher.finish().err());
+        pending.keep_unknown(&next);
+        self.conclude(state, next, plans, changed, store, &mut report);
+        // Where the state could not be saved, all that was noted stays so.
+        if report.errors.is_empty() {
+            report.errors.extend(pending.save().err());
+        }
+        report
     }
 
     /// What the plans say without looking into any task.

@@ -1,6 +1,6 @@
-//! What each template is told: no more than it says, so that tasks which say the same share what is rendered.
+//! The context of each template: no more than it says, so that tasks which say the same share what is rendered.
 //!
-//! A template of a spec's own is told the same. The fields are the names that templates use.
+//! A template of a spec's own gets the same. The fields are the names that templates use.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,17 @@ use serde::Serialize;
 use taskwright_base::git::identity;
 use taskwright_language::model::{Access, Direction, HarborRun, Mode, Policy, Spec, TaskSource, Verifier};
 
-use crate::steps::serve;
-
-/// A template that needs to be told nothing.
+/// The context of a template that needs none.
 #[derive(Serialize)]
 pub struct Nothing {}
 
-/// What the verifier's Dockerfile is told.
+/// The context of the verifier's Dockerfile.
 #[derive(Serialize)]
 pub struct ImageContext<'a> {
-    /// The base image.
     pub image: &'a str,
 }
 
-/// What the instruction is told.
+/// The context of the instruction.
 #[derive(Serialize)]
 pub struct InstructionContext<'a> {
     statement: &'a str,
@@ -57,7 +54,7 @@ pub struct SplitContext<'a> {
     budget: String,
 }
 
-/// What the oracle's script is told.
+/// The context of the oracle's script.
 #[derive(Serialize)]
 pub struct SolveContext<'a> {
     has_files: bool,
@@ -65,7 +62,7 @@ pub struct SolveContext<'a> {
     splits: Vec<&'a str>,
 }
 
-/// What the oracle's script is told about a spec.
+/// The context that a spec gives the oracle's script.
 pub fn solve_context(spec: &Spec) -> SolveContext<'_> {
     // The split that ranks candidates is the one that the oracle has to be seen on.
     let selection = spec.selection_split();
@@ -81,7 +78,7 @@ pub fn solve_context(spec: &Spec) -> SolveContext<'_> {
     }
 }
 
-/// What the compose file is told.
+/// The context of the compose file.
 #[derive(Serialize)]
 pub struct ComposeContext<'a> {
     prebuilt: bool,
@@ -93,16 +90,15 @@ pub struct ComposeContext<'a> {
     host_docker: bool,
 }
 
-/// An environment variable.
 #[derive(Serialize)]
 pub struct Variable<'a> {
     name: &'a str,
     value: &'a str,
 }
 
-/// What the compose file is told about a spec.
+/// The context that a spec gives the compose file.
 pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
-    let secrets = serve::secrets(spec);
+    let secrets = spec.secret_names();
     ComposeContext {
         prebuilt: spec.task.environment.docker_image.is_some(),
         environment: spec.agent_env.iter().map(|(name, value)| Variable { name, value }).collect(),
@@ -114,7 +110,7 @@ pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
     }
 }
 
-/// What the optimizer's Dockerfile is told.
+/// The context of the optimizer's Dockerfile.
 #[derive(Serialize)]
 pub struct MainContext<'a> {
     image: &'a str,
@@ -129,7 +125,7 @@ pub struct MainContext<'a> {
     commit: &'a str,
 }
 
-/// What the optimizer's Dockerfile is told about a spec.
+/// The context that a spec gives the optimizer's Dockerfile.
 pub fn main_context<'a>(spec: &'a Spec, commit: &'a str) -> MainContext<'a> {
     MainContext {
         image: &spec.images.main,
@@ -145,7 +141,7 @@ pub fn main_context<'a>(spec: &'a Spec, commit: &'a str) -> MainContext<'a> {
     }
 }
 
-/// What the sidecar's Dockerfile is told.
+/// The context of the sidecar's Dockerfile.
 #[derive(Serialize)]
 pub struct SidecarContext<'a> {
     image: &'a str,
@@ -158,7 +154,7 @@ pub struct SidecarContext<'a> {
     python: &'a str,
 }
 
-/// What the sidecar's Dockerfile is told about a spec.
+/// The context that a spec gives the sidecar's Dockerfile.
 pub fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
     let standard = match spec.mode {
         Mode::A => "python:3.13-trixie",
@@ -191,7 +187,7 @@ fn snapshot(spec: &Spec) -> String {
     }
 }
 
-/// What the instruction is told about a spec: its statement, the paths that must stay as they are beyond those that the
+/// The context that a spec gives the instruction: its statement, the paths that must stay as they are beyond those that the
 /// spec names, and the samples of each split.
 pub fn instruction_context<'a>(
     spec: &'a Spec,

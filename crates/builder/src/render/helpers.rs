@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::quote;
 
-/// Registers all helpers.
 pub fn register(registry: &mut Handlebars<'static>) {
     registry.register_helper("sh", Box::new(Quote { name: "sh", quote: |text| Some(quote::shell(text)) }));
     registry.register_helper("yaml", Box::new(Quote { name: "yaml", quote: |text| Some(quote::yaml(text)) }));

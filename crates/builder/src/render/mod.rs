@@ -13,32 +13,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use handlebars::{Handlebars, RenderError, RenderErrorReason};
 use serde::Serialize;
+use taskwright_language::check::TEMPLATES;
 
 use crate::inputs::{Group, Kind, Recorder};
 use crate::tree::Content;
 use taskwright_base::Digest;
 use taskwright_base::{Error, Result};
 
-/// The files that templates make, with the standard template of each.
-pub const TEMPLATES: [(&str, &str); 8] = [
-    ("environment/Dockerfile", include_str!("../../../../templates/environment/Dockerfile.hbs")),
-    (
-        "environment/docker-compose.yaml",
-        include_str!("../../../../templates/environment/docker-compose.yaml.hbs"),
-    ),
-    (
-        "environment/sidecar/Dockerfile",
-        include_str!("../../../../templates/environment/sidecar/Dockerfile.hbs"),
-    ),
-    ("instruction.md", include_str!("../../../../templates/instruction.md.hbs")),
-    ("solution/solve.sh", include_str!("../../../../templates/solution/solve.sh.hbs")),
-    ("tests/Dockerfile", include_str!("../../../../templates/tests/Dockerfile.hbs")),
-    ("tests/docker-compose.yaml", include_str!("../../../../templates/tests/docker-compose.yaml.hbs")),
-    ("tests/test.sh", include_str!("../../../../templates/tests/test.sh.hbs")),
+/// The standard template of each of [`TEMPLATES`], in the same order.
+const STANDARD: [&str; TEMPLATES.len()] = [
+    include_str!("../../../../templates/environment/Dockerfile.hbs"),
+    include_str!("../../../../templates/environment/docker-compose.yaml.hbs"),
+    include_str!("../../../../templates/environment/sidecar/Dockerfile.hbs"),
+    include_str!("../../../../templates/instruction.md.hbs"),
+    include_str!("../../../../templates/solution/solve.sh.hbs"),
+    include_str!("../../../../templates/tests/Dockerfile.hbs"),
+    include_str!("../../../../templates/tests/docker-compose.yaml.hbs"),
+    include_str!("../../../../templates/tests/test.sh.hbs"),
 ];
 
-/// What templates include.
-pub const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../../../templates/apt.hbs"))];
+const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../../../templates/apt.hbs"))];
 
 /// Templates, parsed once and shared by all tasks that use them.
 pub struct Templates {
@@ -46,7 +40,6 @@ pub struct Templates {
     digests: BTreeMap<String, Digest>,
     /// Where each template comes from, and whether it is a spec's own.
     files: BTreeMap<String, (Utf8PathBuf, bool)>,
-    /// What was read.
     pub group: Arc<Group>,
     /// Many tasks say the same to a template: what came out is kept by what went in.
     rendered: Mutex<HashMap<(String, Vec<u8>), Content>>,
@@ -65,7 +58,7 @@ impl Templates {
         helpers::register(&mut registry);
         let mut digests = BTreeMap::new();
         let mut files = BTreeMap::new();
-        for (name, standard) in TEMPLATES.into_iter().chain(PARTIALS) {
+        for (name, standard) in TEMPLATES.into_iter().zip(STANDARD).chain(PARTIALS) {
             let shared = folder.join(format!("{name}.hbs"));
             let (text, from) = match own.get(name) {
                 Some(path) => {
@@ -120,7 +113,7 @@ impl Templates {
             reason => reason.to_string(),
         };
         let error = Error::new(format!("{file}{place}: {reason}"))
-            .hint("docs/templates.md lists what each template is told; correct the name in the template");
+            .hint("docs/templates.md lists the context of each template; correct the name in the template");
         if own { error.at(&["templates", template]) } else { error }
     }
 
@@ -193,7 +186,7 @@ mod tests {
     #[test]
     fn the_page_names_every_variable_that_a_standard_template_uses() {
         let page = include_str!("../../../../docs/templates.md");
-        for (name, text) in TEMPLATES {
+        for (name, text) in TEMPLATES.into_iter().zip(STANDARD) {
             let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
             let row = row.unwrap_or_else(|| panic!("docs/templates.md says nothing of {name}"));
             for tag in text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next()) {

@@ -13,12 +13,11 @@ use camino::Utf8Path;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Filed, GENERATOR, NodeRecord, Section, SpecRecord, State, TASK_SECTIONS, TaskRecord, decode, encode,
-};
+use super::{Filed, NodeRecord, Section, SpecRecord, State, TASK_SECTIONS, TaskRecord, decode, encode};
 use crate::error::advised;
 use crate::error::failed;
 use crate::inputs::Group;
+use crate::key::GENERATOR;
 use crate::key::Key;
 use taskwright_base::Digest;
 use taskwright_base::Result;

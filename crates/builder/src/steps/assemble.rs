@@ -10,16 +10,17 @@ use taskwright_language::model::{Spec, TaskSource, Verifier};
 
 use super::splits::{Resolved, Source};
 use super::task_toml::task_toml;
-use super::{Context, baseline, binary, dataset, inner_tasks, listing, scorer_words, secrets, serve, splits};
+use super::{
+    Context, baseline, binary, dataset, inner_tasks, listing, scorer_arguments, secrets, serve, splits,
+};
 use crate::inputs::{Group, Recorder};
-use crate::key::Key;
+use crate::key::{GENERATOR, Key};
 use crate::lock::LockEntry;
 use crate::render::Templates;
 use crate::render::contexts::{
     ImageContext, Nothing, compose_context, exposed, instruction_context, main_context, sidecar_context,
     solve_context,
 };
-use crate::state::GENERATOR;
 use crate::tree::{Content, Entry, Tree};
 use taskwright_base::Digest;
 use taskwright_base::{Error, Result};
@@ -74,7 +75,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
         Some(scorer) => {
             let tree =
                 folder(&mut recorder, context, scorer.path.as_path(), &["scorer", "path"], "the scorer")?;
-            scorer_words::check(scorer, &tree)?;
+            scorer_arguments::check(scorer, &tree)?;
             Some(tree)
         }
         None => None,
@@ -183,7 +184,8 @@ impl Ingredients {
         self.files(context, spec, &mut tree)?;
         self.rendered(spec, &mut tree)?;
         tree.insert("task.toml", Entry::text(task_toml(spec, spec_digest, &self.baseline.commit).to_toml()));
-        tree.check(&format!("the task `{}`", spec.name))?;
+        // What it is put together from was checked against the rule for trees, each from its own root.
+        tree.check_layout(&format!("the task `{}`", spec.name))?;
         let found = secrets::values(spec, |name| std::env::var(name).ok());
         secrets::refuse(&tree, &found, context.store)?;
         let harbor = content_digest_of(tree.iter().filter_map(|(path, entry)| {

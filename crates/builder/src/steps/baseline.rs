@@ -1,6 +1,5 @@
 //! The baseline: plain files of a git revision with overlays, and the commit that the optimizer will start from.
 
-use std::fs;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -9,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use taskwright_harbor::digest::is_ignored_by_default;
 use taskwright_language::model::{Baseline, BaselineSource};
 
-use super::repositories::{self, Place};
+use super::repositories::{self, Located};
 use super::{Context, git_identity, listing};
-use crate::error::failed;
 use crate::git::Repository;
 use crate::inputs::{Group, Kind, Recorder};
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::store::Store;
-use crate::tree::{Blob, Entry, LARGE, Tree, check_member};
+use crate::tree::{Blob, Entry, LARGE, Tree};
 use taskwright_base::Digest;
+use taskwright_base::text::clean;
 use taskwright_base::{Error, Result};
 
 /// What the first bytes of a file say that git-lfs keeps elsewhere.
@@ -26,9 +25,7 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// A baseline, ready to be put into tasks.
 pub struct Node {
-    /// Its files.
     pub tree: Tree,
-    /// Their digest.
     pub digest: Digest,
     /// The identifier of the git tree of these files.
     pub tree_id: String,
@@ -157,7 +154,7 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
 }
 
 /// The repository, and the baseline's path from its root.
-fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_>) -> Result<Place> {
+fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_>) -> Result<Located> {
     let path = baseline.path.as_path();
     if let Some(git) = &baseline.git {
         if !context.root().join(git.as_path()).is_dir() {
@@ -176,12 +173,12 @@ fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     }
 }
 
-fn refuse_changes(context: &Context<'_>, place: &Place, baseline: &Baseline) -> Result<()> {
+fn refuse_changes(context: &Context<'_>, place: &Located, baseline: &Baseline) -> Result<()> {
     let changes = place.changes(context).map_err(|error| error.at(&["baseline", "path"]))?;
     if changes.is_empty() {
         return Ok(());
     }
-    let shown: Vec<_> = changes.iter().take(10).map(|line| format!("  {}", on_one_line(line))).collect();
+    let shown: Vec<_> = changes.iter().take(10).map(|line| format!("  {}", clean(line))).collect();
     let more =
         if changes.len() > 10 { format!("\n  and {} more", changes.len() - 10) } else { String::new() };
     Err(Error::new(format!(
@@ -193,16 +190,10 @@ fn refuse_changes(context: &Context<'_>, place: &Place, baseline: &Baseline) -> 
     .at(&["baseline", "path"]))
 }
 
-/// A name as it is, but for line breaks and their like.
-fn on_one_line(text: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect()
-}
-
 /// Remembers everything that the revision and the absence of changes were read from.
 fn watch(
     context: &Context<'_>,
-    place: &Place,
+    place: &Located,
     baseline: &Baseline,
     recorder: &mut Recorder<'_>,
 ) -> Result<()> {
@@ -301,7 +292,6 @@ fn unpack(reader: &mut dyn Read, store: &Store) -> Result<(Manifest, Vec<String>
         if kind.is_pax_global_extensions() {
             continue;
         }
-        check_member("the baseline", &path)?;
         let kind = if kind.is_symlink() {
             let target = member.link_name_bytes().unwrap_or_default().into_owned();
             let target = String::from_utf8(target).map_err(|_| {
@@ -377,7 +367,6 @@ fn work_tree(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder
     for file in place.repository()?.work_tree_files(&place.inside)? {
         let Ok(member) = file.strip_prefix(&place.inside) else { continue };
         let path = baseline.path.as_path().join(member);
-        check_member("the baseline", member.as_str())?;
         if is_ignored_by_default(member.as_str()) {
             continue;
         }
@@ -393,12 +382,7 @@ fn work_tree(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder
                 return Err(Error::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
                     .at(&["baseline", "path"]));
             }
-            Some(Kind::Symlink) => {
-                let target =
-                    fs::read_link(context.root().join(&path)).map_err(failed("reading the link", &path))?;
-                let target = target.to_string_lossy().into_owned();
-                tree.insert(member.as_str(), Entry::Symlink { target });
-            }
+            Some(Kind::Symlink) => tree.insert(member.as_str(), recorder.symlink(&path)?),
             Some(Kind::File) => tree.insert(member.as_str(), recorder.entry(&path, context.store)?),
         }
     }

@@ -16,13 +16,10 @@ use taskwright_base::{Error, Result};
 /// The platform that the binary is built for: that of the images.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The binary.
 pub struct Node {
-    /// The file.
     pub entry: Entry,
     /// What it was made from.
     pub group: Arc<Group>,
-    /// Its key.
     pub key: Key,
 }
 

@@ -27,9 +27,7 @@ const LONGEST_ROW: u64 = 64 * 1024 * 1024;
 
 /// A dataset, ready to be put into tasks.
 pub struct Node {
-    /// Its files.
     pub tree: Tree,
-    /// Their digest.
     pub digest: Digest,
     /// Which of them hold rows, in order.
     pub rows: Vec<String>,
@@ -37,7 +35,6 @@ pub struct Node {
     pub ids: Vec<String>,
     /// For each field that a split filters by, the rows' values; none where a row lacks it.
     pub fields: BTreeMap<String, Vec<Option<String>>>,
-    /// What was read.
     pub group: Arc<Group>,
 }
 

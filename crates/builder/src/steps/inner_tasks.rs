@@ -21,9 +21,7 @@ pub struct InnerTasks {
     pub group: Arc<Group>,
 }
 
-/// One inner task.
 pub struct InnerTask {
-    /// Where it is.
     pub path: Utf8PathBuf,
     /// Its name as its own task.toml has it; the folder's name if that says nothing.
     pub name: String,
@@ -37,7 +35,6 @@ pub struct Baked {
     pub tasks: BTreeMap<String, ServeInnerTask>,
     /// The digest of all of them.
     pub digest: Digest,
-    /// What was read.
     pub group: Arc<Group>,
 }
 

@@ -9,7 +9,7 @@ pub mod git_identity;
 pub mod inner_tasks;
 pub mod listing;
 pub mod repositories;
-pub mod scorer_words;
+pub mod scorer_arguments;
 pub mod secrets;
 pub mod serve;
 pub mod splits;
@@ -35,7 +35,6 @@ use taskwright_base::{Error, Result};
 
 /// What every step of one build works with.
 pub struct Context<'a> {
-    /// Where things are.
     pub workspace: &'a Workspace,
     /// Bytes and results that were made before.
     pub store: &'a Store,
@@ -47,7 +46,6 @@ pub struct Context<'a> {
     pub look_only: bool,
     /// Whether the build was asked to stop.
     pub stop: &'a AtomicBool,
-    /// Who is told what happens.
     pub observer: &'a dyn Observer,
     /// The baselines of all tasks that are looked into, each once.
     pub baselines: &'a [&'a Baseline],
@@ -67,7 +65,6 @@ pub struct Shared {
 }
 
 impl Context<'_> {
-    /// The workspace root.
     pub fn root(&self) -> &Utf8Path {
         &self.workspace.root
     }

@@ -28,8 +28,7 @@ pub struct Answers {
 }
 
 /// Where a baseline is: in which repository, and at which path from its root.
-pub struct Place {
-    /// The repository.
+pub struct Located {
     pub answers: Arc<Answers>,
     /// The folder by which the repository is known.
     key: Utf8PathBuf,
@@ -37,8 +36,7 @@ pub struct Place {
     pub inside: Utf8PathBuf,
 }
 
-/// Finds a baseline's place.
-pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Place> {
+pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Located> {
     let path = baseline.path.as_path();
     let key = folder_of(context, baseline);
     let (field, shown) = match &baseline.git {
@@ -63,7 +61,7 @@ pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Place> {
     };
     if baseline.git.is_some() {
         let inside = if path == "." { Utf8PathBuf::new() } else { path.to_owned() };
-        return Ok(Place { answers, key, inside });
+        return Ok(Located { answers, key, inside });
     }
     let Some(top) = &repository.work_tree else {
         return Err(Error::new(format!("`{path}` is in a bare repository, which has no files to look at"))
@@ -76,7 +74,7 @@ pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Place> {
     let inside = real.strip_prefix(&real_top).map(Utf8Path::to_owned).map_err(|_| {
         Error::new(format!("`{path}` is not inside the git work tree `{top}`")).at(&["baseline", "path"])
     })?;
-    Ok(Place { answers, key, inside })
+    Ok(Located { answers, key, inside })
 }
 
 /// The nearest folder above a baseline that is a work tree's root, so that baselines of one repository share the answers.
@@ -91,8 +89,7 @@ fn folder_of(context: &Context<'_>, baseline: &Baseline) -> Utf8PathBuf {
     top.unwrap_or(&folder).to_owned()
 }
 
-impl Place {
-    /// The repository.
+impl Located {
     pub fn repository(&self) -> Result<&Repository> {
         // A place is only made where there is one.
         self.answers.repository.as_ref().ok_or_else(|| Error::new("there is no git repository"))

@@ -82,18 +82,8 @@ pub fn config(
         harbor: (spec.mode == Mode::B)
             .then(|| spec.harbor.clone().map(|run| ServeHarbor { run, tasks: inner }))
             .flatten(),
-        secrets: secrets(spec),
+        secrets: spec.secret_names(),
         gateway: spec.gateway.clone(),
         wandb: spec.wandb.clone(),
     }
-}
-
-/// The names of all secrets: those declared, and the gateway's own.
-pub fn secrets(spec: &Spec) -> Vec<String> {
-    let gateway = spec
-        .gateway
-        .iter()
-        .flat_map(|gateway| [&gateway.upstream_api_key_env, &gateway.upstream_base_url_env]);
-    let names: std::collections::BTreeSet<_> = spec.secrets.iter().chain(gateway).cloned().collect();
-    names.into_iter().collect()
 }

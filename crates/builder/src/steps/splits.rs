@@ -10,11 +10,9 @@ use crate::inputs::Recorder;
 use taskwright_base::text::nearest;
 use taskwright_base::{Error, Result};
 
-/// Where samples come from.
 pub enum Source<'a> {
     /// The rows of a dataset.
     Rows(&'a dataset::Node),
-    /// Tasks in a folder.
     Tasks(&'a InnerTasks),
     /// Tasks in a registry, of which nothing is known until Harbor fetches them.
     Registry,
@@ -23,7 +21,6 @@ pub enum Source<'a> {
 /// The samples of each split and of each target.
 #[derive(Debug, PartialEq)]
 pub struct Resolved {
-    /// By split.
     pub splits: BTreeMap<String, Vec<String>>,
     /// In the order of the targets.
     pub targets: Vec<Vec<String>>,
@@ -201,7 +198,7 @@ pub fn check_time(spec: &Spec, resolved: &Resolved) -> Result<()> {
     let rank = spec.selection_split().unwrap_or_default();
     let ranked = resolved.splits.get(rank).map_or(0, |ids| ids.len() as u64);
     let targets: Vec<u64> = resolved.targets.iter().map(|ids| ids.len() as u64).collect();
-    // Only what is certain: that repetitions after failures of ours may not fit was a warning when the spec was read.
+    // Only what is certain: that further attempts after infrastructure errors may not fit was a warning when the spec was read.
     match taskwright_language::check::finalize_problem(spec, &targets, ranked) {
         Some(problem) if problem.certain => {
             Err(Error::new(problem.message).hint(problem.hint).at(&["limits", "finalize_timeout_sec"]))

@@ -5,15 +5,12 @@ use taskwright_harbor::task_toml::{
 };
 use taskwright_language::model::{Mode, Spec, Verifier};
 
+use crate::publish::MARK;
 use taskwright_base::Digest;
 
-/// The key of our own words in a task's metadata, by which an output is known to be one.
-pub const MARK: &str = "taskwright";
-/// The sidecar's service name.
 const SIDECAR: &str = "eval-sidecar";
 /// Where the sidecar leaves its evidence.
 const EVIDENCE: &str = "/evidence";
-/// The optimizer's user.
 const AGENT: &str = "agent";
 
 /// The task.toml of a spec.
@@ -30,11 +27,11 @@ pub fn task_toml(spec: &Spec, spec_digest: Digest, commit: &str) -> TaskToml {
             .collect(),
         keywords: spec.keywords.clone(),
     });
-    let mut ours = toml::Table::new();
-    ours.insert("spec".to_owned(), spec_digest.to_string().into());
-    ours.insert("baseline_commit".to_owned(), commit.into());
-    ours.insert("mode".to_owned(), if spec.mode == Mode::A { "a" } else { "b" }.into());
-    task.metadata.insert(MARK.to_owned(), ours.into());
+    let mut metadata = toml::Table::new();
+    metadata.insert("spec".to_owned(), spec_digest.to_string().into());
+    metadata.insert("baseline_commit".to_owned(), commit.into());
+    metadata.insert("mode".to_owned(), if spec.mode == Mode::A { "a" } else { "b" }.into());
+    task.metadata.insert(MARK.to_owned(), metadata.into());
     task.agent.user = Some(User::Name(AGENT.to_owned()));
     task.verifier.environment_mode = Some(match spec.verifier {
         Verifier::Separate => EnvironmentMode::Separate,

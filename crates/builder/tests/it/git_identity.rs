@@ -137,8 +137,7 @@ fn names_that_sort_otherwise_than_paths() {
 #[test]
 fn odd_names() {
     assert_same_commit(&with_baseline(|space| {
-        for name in ["ü 漢字", "line\nbreak", "'quotes\"", "$HOME", "{{x}}", "-rf", "*", "#x", "\\", "a\tb"]
-        {
+        for name in ["ü 漢字", "'quotes\"", "$HOME", "{{x}}", "-rf", "*", "#x", "\\"] {
             space.write(format!("{BASELINE}/{name}"), name);
         }
     }));

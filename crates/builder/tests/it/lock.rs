@@ -74,125 +74,51 @@ fn a_fresh_clone_agrees_with_the_lock_and_is_built() {
 }
 
 #[test]
-fn another_spec_is_refused() {
-    let said = refused(|space| space.edit("harbor-tasks/alpha/spec.toml", "Improve alpha", "Improve it"));
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: up to date
-    the lock does not describe what `alpha` builds now:
-      spec: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_version_is_refused() {
-    let said = refused(|space| {
-        space.edit("harbor-tasks/alpha/spec.toml", "mode = \"a\"", "version = \"1.0.1\"\nmode = \"a\"");
-    });
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: up to date
-    the lock does not describe what `alpha` builds now:
-      version: 1.0.0 -> 1.0.1
-      spec: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_instruction_is_refused() {
-    let said = refused(|space| space.write("harbor-tasks/alpha/instruction.md", "Other.\n"));
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: up to date
-    the lock does not describe what `alpha` builds now:
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_dataset_is_refused() {
-    let said = refused(|space| {
-        space.edit("harbor-tasks/alpha/dataset/rows.jsonl", "\"label\":1", "\"label\":5");
-    });
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: up to date
-    the lock does not describe what `alpha` builds now:
-      dataset: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_scorer_is_refused() {
-    let said = refused(|space| space.write("harbor-tasks/alpha/scorer/run.py", "other\n"));
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: up to date
-    the lock does not describe what `alpha` builds now:
-      scorer: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_baseline_is_refused() {
-    let said = refused(|space| {
-        space.write("harbor-tasks/alpha/baseline/main.py", "other\n");
-        space.commit("Change the baseline");
-    });
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: up to date
-    the lock does not describe what `alpha` builds now:
-      baseline: sha256:* -> sha256:*
-      baseline_commit: 7f10d3a20df93f41bcb -> b6b8453637d64098321
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_template_is_refused() {
-    let said = refused(|space| space.write("templates/tests/Dockerfile.hbs", "FROM {{image}}\n"));
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: failed
-    the lock does not describe what `alpha` builds now:
-      templates: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    the lock does not describe what `beta` builds now:
-      templates: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
-}
-
-#[test]
-fn another_binary_is_refused() {
-    let said = refused(|space| space.write("bin/taskwright", "other\n".repeat(LARGE)));
-    insta::assert_snapshot!(said, @r#"
-    alpha: failed, beta: failed
-    the lock does not describe what `alpha` builds now:
-      binary: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    the lock does not describe what `beta` builds now:
-      binary: sha256:* -> sha256:*
-      tree: sha256:* -> sha256:*
-      harbor: sha256:* -> sha256:*
-    help: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`
-    "#);
+fn what_the_lock_does_not_describe_is_refused() {
+    const BASELINE: &str =
+        "baseline: sha256:* -> sha256:*\n  baseline_commit: 7f10d3a20df93f41bcb -> b6b8453637d64098321";
+    type Edit = fn(&TestSpace);
+    let edits: [(&str, &[&str], Edit); 8] = [
+        ("spec: sha256:* -> sha256:*", &["alpha"], |space| {
+            space.edit("harbor-tasks/alpha/spec.toml", "Improve alpha", "Improve it");
+        }),
+        ("version: 1.0.0 -> 1.0.1\n  spec: sha256:* -> sha256:*", &["alpha"], |space| {
+            space.edit("harbor-tasks/alpha/spec.toml", "mode = \"a\"", "version = \"1.0.1\"\nmode = \"a\"");
+        }),
+        // The instruction has no line of its own.
+        ("", &["alpha"], |space| space.write("harbor-tasks/alpha/instruction.md", "Other.\n")),
+        ("dataset: sha256:* -> sha256:*", &["alpha"], |space| {
+            space.edit("harbor-tasks/alpha/dataset/rows.jsonl", "\"label\":1", "\"label\":5");
+        }),
+        ("scorer: sha256:* -> sha256:*", &["alpha"], |space| {
+            space.write("harbor-tasks/alpha/scorer/run.py", "other\n");
+        }),
+        (BASELINE, &["alpha"], |space| {
+            space.write("harbor-tasks/alpha/baseline/main.py", "other\n");
+            space.commit("Change the baseline");
+        }),
+        ("templates: sha256:* -> sha256:*", &["alpha", "beta"], |space| {
+            space.write("templates/tests/Dockerfile.hbs", "FROM {{image}}\n");
+        }),
+        ("binary: sha256:* -> sha256:*", &["alpha", "beta"], |space| {
+            space.write("bin/taskwright", "other\n".repeat(LARGE));
+        }),
+    ];
+    for (difference, failed, edit) in edits {
+        let beta = if failed.contains(&"beta") { "failed" } else { "up to date" };
+        let mut expected = format!("alpha: failed, beta: {beta}");
+        for name in failed {
+            expected += &format!("\nthe lock does not describe what `{name}` builds now:");
+            for line in [difference, "tree: sha256:* -> sha256:*", "harbor: sha256:* -> sha256:*"] {
+                if !line.is_empty() {
+                    expected += &format!("\n  {line}");
+                }
+            }
+            expected +=
+                "\nhelp: run `cargo xtask build-tasks`, look at what changed, and commit `taskwright.lock`";
+        }
+        assert_eq!(refused(edit), expected);
+    }
 }
 
 #[test]
@@ -340,7 +266,6 @@ fn the_digest_is_the_one_that_harbor_finds_on_disk() {
     let space = TestSpace::new();
     let folder = "harbor-tasks/alpha/baseline";
     space.write(format!("{folder}/Überschrift mit $ und 'Zeichen'.txt"), "ü\n");
-    space.write(format!("{folder}/line\nbreak"), "x");
     space.write(format!("{folder}/a-b"), "1");
     space.write(format!("{folder}/a/b"), "2");
     space.write(format!("{folder}/a.b"), "3");

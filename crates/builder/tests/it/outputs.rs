@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_builder::clean::{Scope, clean};
 use taskwright_builder::{Options, Silent, Status};
+use taskwright_language::pattern::Pattern;
+use taskwright_language::serve::ServeConfig;
 
 use crate::support::{LARGE, TestSpace, chmod, damage, look, summary, task, wait_a_tick};
 
@@ -593,4 +595,45 @@ fn what_others_put_beside_the_tasks_is_theirs() {
     assert_eq!(summary(&space.build()), "alpha: removed, beta: up to date");
     assert_eq!(space.read("target/harbor-tasks/mine/file"), "mine");
     assert_eq!(space.read("target/harbor-tasks/note"), "mine");
+}
+
+#[test]
+fn overlays_are_protected_by_patterns_that_the_sidecar_reads() {
+    let space = TestSpace::with(&["alpha"]);
+    let names = [
+        "a!b.txt",
+        "[",
+        "]",
+        "{",
+        "}",
+        "*",
+        "?",
+        "!",
+        "[!a]",
+        "{a,b}",
+        "back\\slash",
+        "a,b",
+        "**/deep",
+        "-x",
+    ];
+    for name in names {
+        space.write(format!("harbor-tasks/alpha/extra/{name}"), "");
+    }
+    let overlay = "path = \"baseline\"\noverlays = [{ from = \"extra\", to = \"tests\", read_only = true }]";
+    space.edit("harbor-tasks/alpha/spec.toml", "path = \"baseline\"", overlay);
+    let report = space.build();
+    assert!(report.is_success(), "{}", space.failures(&report));
+    let serve = fs::read_to_string(space.out("alpha/environment/sidecar/serve.json")).unwrap();
+    let serve: ServeConfig = serde_json::from_str(&serve).unwrap();
+    // As the sidecar reads them.
+    let patterns: Vec<Pattern> =
+        serve.baseline.read_only.iter().map(|pattern| Pattern::new(pattern).unwrap()).collect();
+    assert_eq!(patterns.len(), names.len());
+    for name in names {
+        let path = format!("tests/{name}");
+        assert_eq!(patterns.iter().filter(|pattern| pattern.matches(&path)).count(), 1, "{path}");
+    }
+    for other in ["tests/a", "tests/b", "tests/ab.txt", "tests/x", "tests/backslash", "tests/a/b"] {
+        assert!(!patterns.iter().any(|pattern| pattern.matches(other)), "{other}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The tests of this crate, as one program: linked once, and run side by side.
 
+mod accepted;
 mod candidates;
 mod common;
 mod evaluations;

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::model::HarborRun;
-use crate::shape::nearest;
+use taskwright_base::text::nearest;
 
 /// Who may say a flag.
 #[derive(Clone, Copy, PartialEq, Eq)]

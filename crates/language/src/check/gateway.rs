@@ -2,7 +2,7 @@
 
 use super::{Context, is_env_name};
 use crate::model::{Gateway, GatewayScope, Mode, WandbMode};
-use crate::shape::{nearest, one_of};
+use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;

@@ -6,7 +6,7 @@ use taskwright_harbor::HARBOR_VERSION;
 
 use super::{Context, args, at_least_one};
 use crate::model::{HarborRun, InnerDocker, RunAs, TaskSource};
-use crate::shape::nearest;
+use taskwright_base::text::nearest;
 
 /// The environments that Harbor 0.26 knows by name.
 const ENVIRONMENTS: [&str; 38] = [

@@ -23,6 +23,8 @@ use camino::Utf8Path;
 pub use harbor::{class_name, environment_name, exceptions, extras, keyword_arguments, registry};
 pub use secrets::{environment_variables, variable, variable_names};
 pub use templates::TEMPLATES;
+
+pub use crate::env::is_env_name;
 pub use time::{
     FinalizeWork, TimeProblem, evaluation_problem, finalize_problem, finalize_seconds, finalize_work,
 };
@@ -163,13 +165,6 @@ pub(crate) fn check(context: &mut Context<'_>) {
     gateway::check(context);
     templates::check(context);
     task::check(context);
-}
-
-/// Whether a text is the name of an environment variable.
-pub fn is_env_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Reports a count that must be at least one.

@@ -2,7 +2,7 @@
 
 use super::{Context, at_least_one, share};
 use crate::model::{Access, Direction};
-use crate::shape::{nearest, one_of};
+use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
     let objective = &context.spec.objective;

@@ -1,7 +1,7 @@
 //! Mode A: the scorer's commands and the dataset's fields.
 
 use super::{Context, at_least_one, baseline, refuse_doubles};
-use crate::shape::nearest;
+use taskwright_base::text::nearest;
 
 /// What may stand in braces in a command's argument.
 const PLACEHOLDERS: [&str; 3] = ["scorer", "candidate", "taskwright"];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Context, is_env_name, refuse_doubles};
-use crate::shape::{nearest, one_of};
+use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, at_least_one, splits};
 use crate::model::{Access, Samples, Target};
-use crate::shape::{nearest, one_of};
+use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;

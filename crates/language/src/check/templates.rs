@@ -1,16 +1,16 @@
-//! Our own templates: that each stands for a file that there is a template for.
+//! Templates of a spec's own: that each stands for a file that a template makes.
 
 use super::Context;
-use crate::shape::{nearest, one_of};
+use taskwright_base::text::{nearest, one_of};
 
-/// The outputs whose template a spec may replace.
-pub const TEMPLATES: [&str; 9] = [
+/// The outputs that templates make: each of these a spec may replace. The one list, which the builder has its standard
+/// templates for.
+pub const TEMPLATES: [&str; 8] = [
     "environment/Dockerfile",
     "environment/docker-compose.yaml",
     "environment/sidecar/Dockerfile",
     "instruction.md",
     "solution/solve.sh",
-    "task.toml",
     "tests/Dockerfile",
     "tests/docker-compose.yaml",
     "tests/test.sh",
@@ -19,6 +19,9 @@ pub const TEMPLATES: [&str; 9] = [
 pub fn check(context: &mut Context<'_>) {
     for output in context.spec.templates.keys().filter(|output| !TEMPLATES.contains(&output.as_str())) {
         let hint = match nearest(output, TEMPLATES) {
+            _ if output == "task.toml" => {
+                "task.toml is made from the spec: `[task]` says what else it is to hold".to_owned()
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("there are {}", one_of(TEMPLATES)),
         };

@@ -95,7 +95,7 @@ fn credentials(text: &str) -> Vec<Range<usize>> {
 /// Whether a value is `${NAME}`, with a dollar sign more in a spec, and without a value for where there is none.
 fn names_another(value: &str) -> bool {
     let name = value.trim_start_matches('$').strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    name.is_some_and(crate::check::is_env_name)
+    name.is_some_and(crate::env::is_env_name)
 }
 
 /// Where a string ends whose beginning was cut off with its first quotation marks: at the next ones, or with the line if

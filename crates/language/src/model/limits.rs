@@ -84,10 +84,10 @@ pub struct Limits {
     pub finalize_timeout_sec: u64,
     /// How many samples, or inner trials, run at once.
     pub concurrency: u64,
-    /// The share of samples, 0 to 1, that may fail for reasons of ours before the whole evaluation counts as failed and
+    /// The share of samples, 0 to 1, that may fail because of infrastructure before the whole evaluation counts as failed and
     /// its budget is given back.
     pub error_rate_threshold: f64,
-    /// How often a sample that failed for reasons of ours is tried in all.
+    /// How often a sample that failed because of infrastructure is tried in all.
     pub infrastructure_max_attempts: u64,
     /// Seconds to wait before it is tried again.
     pub infrastructure_retry_delay_sec: u64,

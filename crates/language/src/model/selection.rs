@@ -157,7 +157,7 @@ pub struct Target {
     /// Which way is better; without it the objective's.
     #[serde(default)]
     pub direction: Option<Direction>,
-    /// How often the whole target is tried when it failed for reasons of ours.
+    /// How often the whole target is tried when it failed because of infrastructure.
     #[serde(default = "Target::default_attempts")]
     pub max_attempts: u64,
 }

@@ -1,6 +1,6 @@
 //! A spec whole: the tables of a spec file, and what follows from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,16 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// The names of all variables that hold secrets: those declared, and the gateway's own. Sorted, each once.
+    pub fn secret_names(&self) -> Vec<String> {
+        let gateway = self
+            .gateway
+            .iter()
+            .flat_map(|gateway| [&gateway.upstream_api_key_env, &gateway.upstream_base_url_env]);
+        let names: BTreeSet<_> = self.secrets.iter().chain(gateway).cloned().collect();
+        names.into_iter().collect()
+    }
+
     /// Whether the eval sidecar is given the Docker of the machine that it runs on.
     pub fn uses_host_docker(&self) -> bool {
         self.harbor.as_ref().is_some_and(|harbor| {

@@ -1,6 +1,8 @@
 //! What to say about a value that does not fit: what would, and what was likely meant.
 
-use super::{Shape, Shapes, TableShape, nearest, one_of};
+use taskwright_base::text::{nearest, one_of};
+
+use super::{Shape, Shapes, TableShape};
 use crate::tree::{Node, Sources, State, Value};
 
 /// Keys of Harbor's task.toml that are no keys of a spec, because Taskwright writes them.

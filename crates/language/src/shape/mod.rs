@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use schemars::JsonSchema;
 
 pub use walk::{PathProblem, Resolve, check};
-pub use words::{nearest, one_of, show_path, table_name};
+pub use words::{show_path, table_name};
 
 /// A shape's place among all shapes.
 pub type ShapeId = usize;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::explain;
-use super::{FieldShape, Shape, Shapes, TableShape, nearest, show_path, table_name};
+use taskwright_base::text::nearest;
+
+use super::{FieldShape, Shape, Shapes, TableShape, show_path, table_name};
 use crate::diagnostic::Diagnostic;
 use crate::tree::{Node, Origin, Sources, State, Table, Value};
 

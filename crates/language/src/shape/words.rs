@@ -39,35 +39,3 @@ fn show_key(key: &str) -> String {
         });
     if bare { key.to_owned() } else { format!("{key:?}") }
 }
-
-/// The known word that somebody who wrote `word` most likely meant.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let folded = word.to_lowercase().replace('-', "_");
-    known
-        .into_iter()
-        .map(|candidate| {
-            let other = candidate.to_lowercase().replace('-', "_");
-            (strsim::damerau_levenshtein(&folded, &other), candidate)
-        })
-        .filter(|(distance, candidate)| {
-            let length = candidate.chars().count().max(folded.chars().count());
-            *distance < length && *distance <= 1.max(length / 3)
-        })
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// Words as a choice: "`a`, `b` or `c`". Of very many only the first are named.
-pub fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    const MOST: usize = 24;
-    let words: Vec<&str> = words.into_iter().collect();
-    let mut shown: Vec<String> = words.iter().take(MOST).map(|word| format!("`{word}`")).collect();
-    if words.len() > MOST {
-        shown.push(format!("{} others", words.len() - MOST));
-    }
-    match shown.split_last() {
-        None => "nothing".to_owned(),
-        Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-    }
-}
