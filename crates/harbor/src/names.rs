@@ -85,6 +85,14 @@ pub fn check_step_name(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
+/// Whether a name can be that of an environment variable.
+#[cfg(feature = "task-toml")]
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 fn is_windows_device(name: &str) -> bool {
     // A device keeps its meaning with any extension: `nul.txt` is `nul`.
     let stem = name.split('.').next().unwrap_or_default().trim_end_matches(' ').to_ascii_uppercase();

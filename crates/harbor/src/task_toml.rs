@@ -2,6 +2,7 @@
 
 mod agent;
 mod artifact;
+mod default;
 mod environment;
 mod host;
 mod metadata;
@@ -22,6 +23,7 @@ pub use verifier::{CollectHook, EnvironmentMode, Verifier};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::default::is_default;
 use crate::version::SCHEMA_VERSION;
 
 /// The compose service that runs the agent; every other service is a sidecar.
@@ -132,10 +134,6 @@ impl TaskToml {
 
 fn schema_version() -> String {
     SCHEMA_VERSION.to_owned()
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, ArtifactEntry, Environment, Problem, Solution, TaskToml, Verifier, is_default, validate};
+use super::default::is_default;
+use super::{Agent, ArtifactEntry, Environment, Problem, Solution, TaskToml, Verifier};
 
 /// A spec's `[task]` section: `task.toml` less what Taskwright writes itself.
 ///
@@ -48,7 +49,27 @@ impl TaskOverrides {
     /// Paths are relative to the section: `["agent", "timeout_sec"]`.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        validate::overrides(self)
+        let owned = [
+            (
+                self.agent.user.is_some(),
+                ["agent", "user"],
+                "the agent's user is set by Taskwright, which also makes it in the image",
+                "remove the key",
+            ),
+            (
+                self.verifier.environment_mode.is_some(),
+                ["verifier", "environment_mode"],
+                "where the verifier runs is set by Taskwright, which also writes what it runs in",
+                "remove the key, and choose with the spec's own verifier setting",
+            ),
+        ];
+        let owned = owned.into_iter().filter(|(is_set, ..)| *is_set);
+        let problem = |(_, path, message, hint): (bool, [&str; 2], &str, &str)| Problem {
+            path: path.map(str::to_owned).to_vec(),
+            message: message.to_owned(),
+            hint: hint.to_owned(),
+        };
+        owned.map(problem).chain(TaskToml::from(self.clone()).validate()).collect()
     }
 }
 

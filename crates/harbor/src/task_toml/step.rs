@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::agent::Agent;
 use super::artifact::ArtifactEntry;
+use super::default::is_default;
 use super::environment::Healthcheck;
-use super::is_default;
 use super::verifier::Verifier;
 
 /// `[[steps]]`: one step, worked on and judged before the next begins.

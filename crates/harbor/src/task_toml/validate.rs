@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    Agent, CollectHook, EnvironmentMode, MinReward, NetworkMode, Step, TaskOverrides, TaskToml, User,
-    Verifier, host,
+    Agent, CollectHook, EnvironmentMode, MinReward, NetworkMode, Step, TaskToml, User, Verifier, host,
 };
 use crate::names;
 
@@ -115,7 +114,7 @@ impl Checker {
     fn env(&mut self, env: &BTreeMap<String, String>) {
         self.within("env", |c| {
             for (name, value) in env {
-                if !is_variable_name(name) {
+                if !names::is_variable_name(name) {
                     c.problem(
                         name,
                         format!("`{}` cannot name an environment variable", name.escape_debug()),
@@ -159,12 +158,6 @@ impl Checker {
     }
 }
 
-fn is_variable_name(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 pub(super) fn task_toml(task: &TaskToml) -> Vec<Problem> {
     let mut checker = Checker::default();
     let c = &mut checker;
@@ -196,37 +189,6 @@ pub(super) fn task_toml(task: &TaskToml) -> Vec<Problem> {
     }
     artifacts::check(c, task);
     checker.problems
-}
-
-pub(super) fn overrides(overrides: &TaskOverrides) -> Vec<Problem> {
-    let mut checker = Checker::default();
-    let c = &mut checker;
-    owned(c, &overrides.agent, &overrides.verifier);
-    let mut problems = checker.problems;
-    problems.extend(task_toml(&overrides.clone().into()));
-    problems
-}
-
-/// Keys of shared tables that are Taskwright's to write.
-fn owned(c: &mut Checker, agent: &Agent, verifier: &Verifier) {
-    c.within("agent", |c| {
-        if agent.user.is_some() {
-            c.problem(
-                "user",
-                "the agent's user is set by Taskwright, which also makes it in the image",
-                "remove the key",
-            );
-        }
-    });
-    c.within("verifier", |c| {
-        if verifier.environment_mode.is_some() {
-            c.problem(
-                "environment_mode",
-                "where the verifier runs is set by Taskwright, which also writes what it runs in",
-                "remove the key, and choose with the spec's own verifier setting",
-            );
-        }
-    });
 }
 
 fn agent(c: &mut Checker, agent: &Agent) {

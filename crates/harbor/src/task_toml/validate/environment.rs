@@ -2,6 +2,7 @@
 
 use super::Checker;
 use crate::credentials::is_sensitive_header;
+use crate::names::is_variable_name;
 use crate::task_toml::{Environment, Healthcheck, McpServer, McpTransport, Tpu};
 
 pub(super) fn check(c: &mut Checker, environment: &Environment) {
@@ -128,7 +129,7 @@ fn is_reference(value: &str) -> bool {
         _ => value,
     };
     while let Some((name, after)) = rest.strip_prefix("${").and_then(|text| text.split_once('}')) {
-        if !super::is_variable_name(name.strip_suffix(":-").unwrap_or(name)) {
+        if !is_variable_name(name.strip_suffix(":-").unwrap_or(name)) {
             return false;
         }
         rest = after.trim_start_matches(|c: char| c.is_whitespace() || c == ':' || c == '-');
