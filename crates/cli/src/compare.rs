@@ -6,10 +6,10 @@ use taskwright_ledger::compare::{Comparison, Side};
 use taskwright_ledger::leaderboard::Cell;
 use taskwright_ledger::statistics::{Direction, SignificanceMethod};
 
-use crate::leaderboard::interval;
 use crate::selection::{RuleArguments, Selection};
 use taskwright_base::table::{Table, number};
 use taskwright_base::text::clean;
+use taskwright_ledger::leaderboard::interval;
 
 /// Compare two agents on the tasks that both have tried.
 ///

@@ -4,12 +4,10 @@ use crate::exit::{self, Status};
 use crate::output;
 use taskwright_base::Error;
 use taskwright_ledger::Filter;
-use taskwright_ledger::leaderboard::{Leaderboard, Note, Row};
-use taskwright_ledger::record::Failure;
-use taskwright_ledger::statistics::{Direction, Interval};
+use taskwright_ledger::leaderboard::{Leaderboard, Note};
+use taskwright_ledger::statistics::Direction;
 
 use crate::selection::{RuleArguments, Selection};
-use taskwright_base::table::{Table, number};
 use taskwright_base::text::clean;
 
 /// Rank the agents by their trials.
@@ -47,66 +45,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     output::print(&if arguments.json {
         format!("{}\n", serde_json::to_string_pretty(&board)?)
     } else {
-        format!("{}\n{}", table(&board), remarks(&board))
+        format!("{}\n{}", board.table().text(), remarks(&board))
     })?;
     Ok(exit::SUCCESS)
-}
-
-fn table(board: &Leaderboard) -> String {
-    let passes: Vec<String> = board.rules.k.iter().map(|k| format!("pass@{k}")).collect();
-    let mut columns =
-        vec!["rank", "<agent", "mean", "<95 % interval", "tasks", "complete", "partial", "missing"];
-    columns.extend(passes.iter().map(String::as_str));
-    columns.extend(["cost $", "seconds", "<failed"]);
-    let mut table = Table::new(columns);
-    for row in &board.rows {
-        let mut cells = vec![
-            row.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
-            row.label.clone(),
-            number(row.mean),
-            interval(row.interval),
-            share(row.tasks_counted, row.tasks),
-            row.complete.to_string(),
-            row.partial.to_string(),
-            row.missing.to_string(),
-        ];
-        cells.extend(row.pass_at_k.iter().map(|pass| {
-            let few = if pass.tasks < row.tasks_counted && pass.mean.is_some() {
-                format!(" ({})", pass.tasks)
-            } else {
-                String::new()
-            };
-            number(pass.mean) + &few
-        }));
-        cells.extend([number(row.cost_usd.mean), number(row.seconds.mean), failed(row)]);
-        table.row(cells);
-    }
-    table.text()
-}
-
-/// An interval; a star says that it has no width, and why stands below the table.
-pub fn interval(interval: Option<Interval>) -> String {
-    interval.map_or_else(
-        || "-".to_owned(),
-        |interval| {
-            let star = if interval.is_degenerate() { "*" } else { "" };
-            format!("[{}, {}]{star}", number(Some(interval.low)), number(Some(interval.high)))
-        },
-    )
-}
-
-/// A number of a whole; the whole alone if it is all of it.
-fn share(part: u64, whole: u64) -> String {
-    if part == whole { whole.to_string() } else { format!("{part}/{whole}") }
-}
-
-/// Trials by class of failure, those that count nevertheless with a `+`.
-fn failed(row: &Row) -> String {
-    let list =
-        |sign: &'static str| move |(failure, trials): (&Failure, &u64)| format!("{sign}{trials} {failure}");
-    let all: Vec<String> =
-        row.failures.iter().map(list("")).chain(row.flagged.iter().map(list("+"))).collect();
-    all.join(", ")
 }
 
 /// What has to be known to read the table rightly, a line each.
@@ -156,7 +97,7 @@ fn remark(note: &Note) -> String {
 mod tests {
     use taskwright_ledger::Score;
     use taskwright_ledger::leaderboard::{Rules, rank};
-    use taskwright_ledger::record::{Agent, Status as TrialStatus};
+    use taskwright_ledger::record::{Agent, Failure, Status as TrialStatus};
 
     use super::*;
 
@@ -198,7 +139,7 @@ mod tests {
         ];
         let shown = |rules: &Rules| {
             let board = rank(scores.clone(), &agents, rules);
-            format!("{}\n{}", table(&board), remarks(&board))
+            format!("{}\n{}", board.table().text(), remarks(&board))
         };
         insta::assert_snapshot!(shown(&Rules { k: vec![1, 2], ..Rules::default() }), @r"
         rank  agent                 mean  95 % interval    tasks  complete  partial  missing  pass@1     pass@2  cost $  seconds  failed

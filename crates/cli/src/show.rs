@@ -6,7 +6,7 @@ use crate::exit::{self, Status};
 use crate::output;
 use serde::Serialize;
 use taskwright_ledger::Trial;
-use taskwright_ledger::record::{Exception, Reward, Step};
+use taskwright_ledger::record::{Topic, shown};
 
 use crate::ledger::LedgerArguments;
 use crate::provenance;
@@ -92,126 +92,24 @@ fn copy_harmless(content: &mut impl Read, out: &mut impl Write) -> io::Result<()
     out.write_all(String::from_utf8_lossy(&bytes).as_bytes())
 }
 
-/// Lines of a label and what it labels.
-struct Lines(String);
-
-impl Lines {
-    fn add(&mut self, label: &str, value: impl Into<Option<String>>) {
-        if let Some(value) = value.into().filter(|value| !value.is_empty()) {
-            self.0.push_str(&format!("{label:<14} {}\n", clean(&value)));
-        }
-    }
-}
-
 fn text(answer: &Answer<'_>) -> String {
     let trial = answer.trial;
-    let mut lines = Lines(String::new());
-    lines.add("trial", trial.trial_name.clone());
-    lines.add("id", trial.id.clone());
-    lines.add("status", trial.status.to_string());
-    lines.add("failure", trial.failure.map(|failure| failure.to_string()));
-    lines.add("exception", trial.exception.as_ref().map(exception));
-    lines.add("note", trial.note.clone());
-    lines.add(
-        "reward",
-        trial.reward.map(|value| {
-            let doubt = if trial.reward_valid { "" } else { ", not valid by Harbor's policy" };
-            format!("{value} (`{}`{doubt})", trial.reward_key.as_deref().unwrap_or_default())
-        }),
-    );
-    lines.add("rewards", rewards(&trial.rewards));
-    lines.add("task", trial.task.clone());
-    lines.add("task digest", trial.task_digest.clone());
-    if let Some(provenance) = &trial.provenance {
-        lines.add(
-            "spec",
-            format!("{} {}", provenance.spec, provenance.spec_digest.as_deref().unwrap_or_default()),
-        );
-        lines.add("baseline", provenance.baseline.clone());
-        lines.add("dataset", provenance.dataset.clone());
-    }
-    lines.add("drift", answer.drift.clone());
-    lines.add("agent", trial.agent.clone());
-    lines.add("agent digest", trial.agent_digest.clone());
-    lines.add("version", trial.agent_version.clone());
-    lines.add("model", trial.model.clone());
-    lines.add("configuration", answer.agent_configuration.as_ref().map(ToString::to_string));
-    lines.add("environment", trial.environment.clone());
-    lines.add("harbor", trial.harbor_version.clone());
-    lines.add("experiment", trial.experiment.clone());
-    lines.add("job", trial.job.clone());
-    lines.add("source", trial.source.to_string());
-    lines.add("imported from", answer.imported_from.clone());
-    let zone = |time: &String| {
-        if time.ends_with('Z') { time.clone() } else { format!("{time} (local time, zone unknown)") }
-    };
-    lines.add("started", trial.started_at.as_ref().map(zone));
-    lines.add("finished", trial.finished_at.as_ref().map(zone));
-    lines.add("seconds", seconds(trial));
-    lines.add("tokens", tokens(trial));
-    lines.add("cost", trial.cost_usd.map(|cost| format!("${cost}")));
-    for step in &trial.steps {
-        lines.add("step", step_line(step));
-    }
-    for file in &trial.evidence {
-        let digest = file.digest.as_deref().map_or("", |digest| &digest[..digest.len().min(12)]);
-        lines.add("evidence", format!("{:<40} {:>10}  {digest:12}  {}", file.path, file.size, file.kept));
-    }
+    let more = [
+        (Topic::Task, "drift", answer.drift.clone()),
+        (Topic::Configuration, "configuration", answer.agent_configuration.as_ref().map(ToString::to_string)),
+        (Topic::Origin, "imported from", answer.imported_from.clone()),
+    ];
+    let lines = shown(trial, None, &more).into_iter();
+    let mut text: String = lines.map(|(label, value)| format!("{label:<14} {}\n", clean(&value))).collect();
     if let Some(file) = trial.evidence.iter().find(|file| file.digest.is_some()) {
         let id: String = trial.id.chars().take(8).collect();
-        lines.0.push_str(&format!(
+        text.push_str(&format!(
             "\n`cargo xtask show {} --evidence {}` prints a file\n",
             clean(&id),
             clean(&file.path)
         ));
     }
-    lines.0
-}
-
-fn exception(exception: &Exception) -> String {
-    let step = exception.step.as_ref().map_or_else(String::new, |step| format!(" in step `{step}`"));
-    let message =
-        if exception.message.is_empty() { String::new() } else { format!(": {}", exception.message) };
-    format!("{}{step}{message}", exception.kind)
-}
-
-fn rewards(rewards: &[Reward]) -> String {
-    let each = rewards.iter().map(|reward| {
-        let value = reward.value.map(|value| value.to_string());
-        let text = reward.text.clone().or(value).unwrap_or_default();
-        let reason = reward.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-        format!("{} = {text}{reason}", reward.key)
-    });
-    each.collect::<Vec<_>>().join(", ")
-}
-
-fn seconds(trial: &Trial) -> String {
-    let seconds = trial.seconds;
-    let phases = [
-        ("environment", seconds.environment),
-        ("agent setup", seconds.agent_setup),
-        ("agent", seconds.agent),
-        ("verifier", seconds.verifier),
-        ("total", seconds.total),
-    ];
-    let known = phases.iter().filter_map(|(phase, time)| Some(format!("{phase} {:.3}", (*time)?)));
-    known.collect::<Vec<_>>().join(", ")
-}
-
-fn tokens(trial: &Trial) -> String {
-    let tokens = trial.tokens;
-    let counts = [("input", tokens.input), ("of these cached", tokens.cached), ("output", tokens.output)];
-    counts
-        .iter()
-        .filter_map(|(kind, count)| Some(format!("{kind} {}", (*count)?)))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn step_line(step: &Step) -> String {
-    let raised =
-        step.exception.as_ref().map_or_else(String::new, |raised| format!("; {}", exception(raised)));
-    format!("{}: {}{raised}", step.name, rewards(&step.rewards))
+    text
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use rusqlite::TransactionBehavior;
 use taskwright_base::Result;
 
 use super::Ledger;
-use super::write::{self, Origin};
-use crate::record::{Agent, Trial};
+use super::write;
+use crate::record::{Agent, Origin, Trial};
 
 impl Ledger {
     /// Writes trials and the agents they name, all or none. A trial whose identifier is there already replaces it.
@@ -33,7 +33,8 @@ impl Ledger {
 mod tests {
     use super::*;
     use crate::record::{
-        Evidence, Exception, Failure, Filter, Kept, Provenance, Reward, Seconds, Source, Status, Step, Tokens,
+        COLUMNS, Evidence, Exception, Failure, Filter, Kept, Kind, Provenance, Reward, Seconds, Source,
+        Status, Step, Tokens,
     };
 
     fn agent(digest: &str) -> Agent {
@@ -126,6 +127,39 @@ mod tests {
         assert_eq!(Ledger::read(folder.path()).unwrap().trials(&Filter::default()).unwrap(), [full()]);
         assert_eq!(ledger.find("sort__aaaaaaa").unwrap(), full());
         assert_eq!(ledger.agents().unwrap(), [agent("a")]);
+    }
+
+    /// Whatever column is added: what the table says of it goes both ways.
+    #[test]
+    fn every_column_of_the_table_is_read_back() {
+        use rusqlite::types::ValueRef;
+
+        let mut trial = Trial::default();
+        for (column, number) in COLUMNS.iter().zip(1..) {
+            let Some(set) = column.access.set else { continue };
+            let text = match column.name {
+                "source" => "run",
+                "status" => "complete",
+                "failure" => "timeout",
+                name => name,
+            };
+            let value = match column.kind {
+                Kind::Integer | Kind::Boolean => ValueRef::Integer(number),
+                Kind::Real => ValueRef::Real(0.5 + f64::from(i32::try_from(number).unwrap())),
+                _ => ValueRef::Text(text.as_bytes()),
+            };
+            if column.kind == Kind::Boolean {
+                set(&mut trial, ValueRef::Integer(1))
+            } else {
+                set(&mut trial, value)
+            }
+            .unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(folder.path()).unwrap();
+        let agent = Agent { digest: "agent_digest".into(), ..agent("a") };
+        ledger.add(&[agent], std::slice::from_ref(&trial)).unwrap();
+        assert_eq!(ledger.trials(&Filter::default()).unwrap(), [trial]);
     }
 
     #[test]

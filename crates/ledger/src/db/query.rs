@@ -1,16 +1,15 @@
 //! Reading the trials of a ledger.
 
-use std::str::FromStr;
+use std::sync::LazyLock;
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params, params_from_iter};
 use taskwright_base::digest::hex;
 use taskwright_base::{Error, Result};
 
 use super::Ledger;
 use crate::record::{
-    Agent, Evidence, Exception, Failure, Filter, Kept, Provenance, Reward, Score, Seconds, Source, Status,
-    Step, Tokens, Trial,
+    Agent, COLUMNS, Column, Evidence, Exception, Failure, Filter, Reward, Score, Seconds, Source, Status,
+    Step, Tokens, Trial, score, word,
 };
 
 /// The shortest beginning of an identifier or a digest that is taken for one.
@@ -31,7 +30,8 @@ impl Ledger {
     pub fn visit(&self, filter: &Filter, mut take: impl FnMut(Trial) -> Result<()>) -> Result<()> {
         let (condition, values) = condition(filter);
         let sql = format!(
-            "SELECT {COLUMNS} FROM trials WHERE {condition} ORDER BY task, agent_digest, started_at, id"
+            "SELECT {} FROM trials WHERE {condition} ORDER BY task, agent_digest, started_at, id",
+            *SELECTED
         );
         let failed = |error: rusqlite::Error| self.failed(&error);
         let mut children = Children::new(&self.connection).map_err(failed)?;
@@ -47,36 +47,30 @@ impl Ledger {
 
     /// What statistics need of the trials that a filter lets through, by agent and task, then in no order.
     pub fn scores(&self, filter: &Filter) -> Result<Vec<Score>> {
-        let (condition, mut values) = condition(filter);
+        let (condition, conditions) = condition(filter);
+        // Values are bound in the order of their places in the text: that of the key stands before the condition's.
+        let values: Vec<String> = filter.reward_key.iter().cloned().chain(conditions).collect();
         let reward = match &filter.reward_key {
             None => "reward",
-            Some(key) => {
-                values.push(key.clone());
+            Some(_) => {
                 "(SELECT value FROM rewards WHERE rewards.trial = trials.trial AND step = -1 AND key = ?)"
             }
         };
-        // The values are bound in the order of their places in the text: the key's stands before the condition's.
-        if filter.reward_key.is_some() {
-            values.rotate_right(1);
-        }
+        let columns = score::COLUMNS.map(|name| read().find(|column| column.stored == Some(name)));
         let sql = format!(
-            "SELECT task, agent_digest, status, failure, {reward}, cost_usd, seconds_total, task_digest
-             FROM trials WHERE {condition} ORDER BY agent_digest, task"
+            "SELECT {reward}, {} FROM trials WHERE {condition} ORDER BY agent_digest, task",
+            score::COLUMNS.join(", ")
         );
         let failed = |error: rusqlite::Error| self.failed(&error);
         let mut statement = self.connection.prepare(&sql).map_err(failed)?;
+        // Read into one record again and again, whose memory is kept.
+        let mut trial = Trial::default();
         let rows = statement
             .query_map(params_from_iter(values), |row| {
-                Ok(Score {
-                    task: row.get(0)?,
-                    agent_digest: row.get(1)?,
-                    status: row.get(2)?,
-                    failure: row.get(3)?,
-                    reward: row.get(4)?,
-                    cost_usd: row.get(5)?,
-                    seconds: row.get(6)?,
-                    task_digest: row.get(7)?,
-                })
+                for (column, place) in columns.iter().flatten().zip(1..) {
+                    set(&mut trial, column, row, place)?;
+                }
+                Ok(Score::of(&trial, row.get(0)?))
             })
             .map_err(failed)?;
         rows.collect::<rusqlite::Result<_>>().map_err(failed)
@@ -144,7 +138,7 @@ impl Ledger {
     }
 
     fn find_where(&self, condition: &str, word: &str) -> rusqlite::Result<Vec<(i64, Trial)>> {
-        let sql = format!("SELECT {COLUMNS} FROM trials WHERE {condition} ORDER BY id LIMIT 100");
+        let sql = format!("SELECT {} FROM trials WHERE {condition} ORDER BY id LIMIT 100", *SELECTED);
         self.connection.prepare(&sql)?.query_map([word], trial)?.collect()
     }
 
@@ -158,16 +152,27 @@ impl Ledger {
     }
 }
 
-/// The columns of a trial, in the order in which [`trial`] reads them.
-pub(crate) const COLUMNS: &str = "trial, id, experiment, job, trial_name, task, task_folder, task_digest, spec, spec_digest, baseline, \
-    dataset, agent, agent_digest, agent_version, model, environment, harbor_version, source, status, failure, reward, \
-    reward_key, reward_valid, started_at, finished_at, seconds_environment, seconds_agent_setup, seconds_agent, \
-    seconds_verifier, seconds_total, input_tokens, cached_tokens, output_tokens, cost_usd, exception_type, \
-    exception_step, exception_message, note";
+/// What is read of a trial from its table: the number, then every column that becomes part of the record.
+static SELECTED: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<&str> = read().filter_map(|column| column.stored).collect();
+    format!("trial, {}", names.join(", "))
+});
+
+/// The columns of the database that become part of a record.
+fn read() -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().filter(|column| column.stored.is_some() && column.access.set.is_some())
+}
+
+/// Puts the value at a place of a row into a trial.
+fn set(trial: &mut Trial, column: &Column, row: &Row<'_>, place: usize) -> rusqlite::Result<()> {
+    let (Some(set), value) = (column.access.set, row.get_ref(place)?) else { return Ok(()) };
+    set(trial, value)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(place, value.data_type(), Box::new(error)))
+}
 
 /// The trial of a number.
 pub(crate) fn one(connection: &Connection, number: i64) -> rusqlite::Result<Trial> {
-    let sql = format!("SELECT {COLUMNS} FROM trials WHERE trial = ?1");
+    let sql = format!("SELECT {} FROM trials WHERE trial = ?1", *SELECTED);
     let (number, mut trial) = connection.prepare_cached(&sql)?.query_row([number], trial)?;
     Children::new(connection)?.add(number, &mut trial)?;
     Ok(trial)
@@ -175,63 +180,18 @@ pub(crate) fn one(connection: &Connection, number: i64) -> rusqlite::Result<Tria
 
 /// A row of `trials`, without what stands in other tables.
 pub(crate) fn trial(row: &Row<'_>) -> rusqlite::Result<(i64, Trial)> {
-    let spec: Option<String> = row.get("spec")?;
-    let provenance = match spec {
-        Some(spec) => Some(Provenance {
-            spec,
-            spec_digest: row.get("spec_digest")?,
-            baseline: row.get("baseline")?,
-            dataset: row.get("dataset")?,
-        }),
-        None => None,
-    };
-    let trial = Trial {
-        id: row.get(1)?,
-        experiment: row.get(2)?,
-        job: row.get(3)?,
-        trial_name: row.get(4)?,
-        task: row.get(5)?,
-        task_folder: row.get(6)?,
-        task_digest: row.get(7)?,
-        provenance,
-        agent: row.get(12)?,
-        agent_digest: row.get(13)?,
-        agent_version: row.get(14)?,
-        model: row.get(15)?,
-        environment: row.get(16)?,
-        harbor_version: row.get(17)?,
-        source: row.get(18)?,
-        status: row.get(19)?,
-        failure: row.get(20)?,
-        exception: exception(row, "exception_step")?,
-        reward: row.get(21)?,
-        reward_key: row.get(22)?,
-        rewards: Vec::new(),
-        reward_valid: row.get(23)?,
-        note: row.get("note")?,
-        started_at: row.get(24)?,
-        finished_at: row.get(25)?,
-        seconds: Seconds {
-            environment: row.get(26)?,
-            agent_setup: row.get(27)?,
-            agent: row.get(28)?,
-            verifier: row.get(29)?,
-            total: row.get(30)?,
-        },
-        tokens: tokens(row)?,
-        cost_usd: row.get(34)?,
-        steps: Vec::new(),
-        evidence: Vec::new(),
-    };
+    let mut trial = Trial::default();
+    for (column, place) in read().zip(1..) {
+        set(&mut trial, column, row, place)?;
+    }
     Ok((row.get(0)?, trial))
 }
 
-fn exception(row: &Row<'_>, step: &str) -> rusqlite::Result<Option<Exception>> {
+fn step_exception(row: &Row<'_>) -> rusqlite::Result<Option<Exception>> {
     let kind: Option<String> = row.get("exception_type")?;
     let Some(kind) = kind else { return Ok(None) };
     let message: Option<String> = row.get("exception_message")?;
-    let step = if step.is_empty() { None } else { row.get(step)? };
-    Ok(Some(Exception { kind, message: message.unwrap_or_default(), step }))
+    Ok(Some(Exception { kind, message: message.unwrap_or_default(), step: None }))
 }
 
 fn tokens(row: &Row<'_>) -> rusqlite::Result<Tokens> {
@@ -270,7 +230,7 @@ impl<'a> Children<'a> {
             trial.steps.push(Step {
                 name: row.get("name")?,
                 rewards: Vec::new(),
-                exception: exception(row, "")?,
+                exception: step_exception(row)?,
                 seconds: Seconds {
                     agent: row.get("seconds_agent")?,
                     verifier: row.get("seconds_verifier")?,
@@ -295,7 +255,7 @@ impl<'a> Children<'a> {
         while let Some(row) = rows.next()? {
             trial.evidence.push(Evidence {
                 path: row.get(0)?,
-                kept: row.get(1)?,
+                kept: word(row.get_ref(1)?)?,
                 digest: row.get::<_, Option<Vec<u8>>>(2)?.map(|bytes| hex(&bytes)),
                 size: row.get::<_, i64>(3)?.unsigned_abs(),
             });
@@ -333,23 +293,3 @@ fn condition(filter: &Filter) -> (String, Vec<String>) {
     }
     if conditions.is_empty() { ("true".to_owned(), values) } else { (conditions.join(" AND "), values) }
 }
-
-/// Words of the database are those of the record.
-macro_rules! stored_as_words {
-    ($($name:ty),+) => {
-        $(
-            impl FromSql for $name {
-                fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                    Self::from_str(value.as_str()?).map_err(|message| FromSqlError::Other(message.into()))
-                }
-            }
-
-            impl ToSql for $name {
-                fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                    Ok(ToSqlOutput::from(self.word()))
-                }
-            }
-        )+
-    };
-}
-stored_as_words!(Source, Status, Failure, Kept);

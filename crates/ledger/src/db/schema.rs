@@ -16,7 +16,7 @@ pub fn current() -> usize {
     MIGRATIONS.len()
 }
 
-/// The version of a database, 0 for an empty one. An error if it is none of ours or newer than this program.
+/// The version of a database, 0 for an empty one. An error if it is not a ledger, or newer than this program.
 pub fn version(connection: &Connection, path: &std::path::Path) -> Result<usize> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let read = || Ok((pragma("application_id")?, pragma("user_version")?));
@@ -52,4 +52,36 @@ pub fn migrate(connection: &mut Connection, path: &std::path::Path) -> Result<()
     }
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::record::{COLUMNS, Kind};
+
+    #[test]
+    fn the_tables_columns_are_those_of_the_schema() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let mut connection = Connection::open(&path).unwrap();
+        migrate(&mut connection, &path).unwrap();
+        let mut statement =
+            connection.prepare("SELECT name, type, \"notnull\" FROM pragma_table_info('trials')").unwrap();
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let mut schema: BTreeSet<(String, String, bool)> =
+            statement.query_map([], row).unwrap().collect::<rusqlite::Result<_>>().unwrap();
+        assert!(schema.remove(&("trial".into(), "INTEGER".into(), false)));
+        let table = COLUMNS.iter().filter_map(|column| {
+            let kind = match column.kind {
+                Kind::Integer | Kind::Boolean => "INTEGER",
+                Kind::Real => "REAL",
+                Kind::Digest => "BLOB",
+                Kind::Text | Kind::Json | Kind::Utc | Kind::Local => "TEXT",
+            };
+            Some((column.stored?.to_owned(), kind.to_owned(), !column.nullable))
+        });
+        assert_eq!(table.collect::<BTreeSet<_>>(), schema);
+    }
 }

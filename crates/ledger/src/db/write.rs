@@ -1,58 +1,26 @@
 //! Writing trials into the tables. Whoever calls this holds a transaction.
 
-use rusqlite::{Connection, OptionalExtension, named_params, params};
+use std::sync::LazyLock;
+
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use taskwright_base::Digest;
 
-use crate::record::{Agent, Evidence, Reward, Trial};
+use crate::record::{Agent, COLUMNS, Evidence, Field, Origin, Reward, Row, Trial};
 
-/// What the database keeps of a trial beside its record.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Origin {
-    /// Which job it belongs to.
-    pub job_key: Option<String>,
-    /// What the bytes of its result were.
-    pub result_digest: Option<Digest>,
-    /// The folder it was imported from.
-    pub directory: Option<String>,
-}
+/// Puts a trial into its table.
+static INSERT: LazyLock<String> = LazyLock::new(|| {
+    let names: Vec<&str> = COLUMNS.iter().filter_map(|column| column.stored).collect();
+    let places: Vec<String> = (1..=names.len()).map(|place| format!("?{place}")).collect();
+    format!("INSERT INTO trials ({}) VALUES ({})", names.join(", "), places.join(", "))
+});
 
 /// Writes a trial that is not there yet, and returns its number.
 pub(crate) fn insert(connection: &Connection, trial: &Trial, origin: &Origin) -> rusqlite::Result<i64> {
-    let count = |count: Option<u64>| count.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    let provenance = trial.provenance.as_ref();
-    let exception = trial.exception.as_ref();
+    let row = Row { trial, origin: Some(origin), agent: None, metric: None };
+    let stored = COLUMNS.iter().filter(|column| column.stored.is_some());
     let number = connection
-        .prepare_cached(
-            "INSERT INTO trials (id, experiment, job, job_key, trial_name, task, task_folder, task_digest, spec, spec_digest,
-                baseline, dataset, agent, agent_digest, agent_version, model, environment, harbor_version, source, status,
-                failure, reward, reward_key, reward_valid, started_at, finished_at, seconds_environment,
-                seconds_agent_setup, seconds_agent, seconds_verifier, seconds_total, input_tokens, cached_tokens,
-                output_tokens, cost_usd, result_digest, directory, exception_type, exception_step, exception_message, note)
-             VALUES (:id, :experiment, :job, :job_key, :trial_name, :task, :task_folder, :task_digest, :spec, :spec_digest,
-                :baseline, :dataset, :agent, :agent_digest, :agent_version, :model, :environment, :harbor_version, :source,
-                :status, :failure, :reward, :reward_key, :reward_valid, :started_at, :finished_at, :environment_s,
-                :setup_s, :agent_s, :verifier_s, :total_s, :input, :cached, :output, :cost, :result_digest, :directory,
-                :exception_type, :exception_step, :exception_message, :note)",
-        )?
-        .insert(named_params! {
-            ":id": trial.id, ":experiment": trial.experiment, ":job": trial.job, ":job_key": origin.job_key,
-            ":trial_name": trial.trial_name, ":task": trial.task, ":task_folder": trial.task_folder, ":task_digest": trial.task_digest,
-            ":spec": provenance.map(|it| &it.spec), ":spec_digest": provenance.and_then(|it| it.spec_digest.as_ref()),
-            ":baseline": provenance.and_then(|it| it.baseline.as_ref()),
-            ":dataset": provenance.and_then(|it| it.dataset.as_ref()),
-            ":agent": trial.agent, ":agent_digest": trial.agent_digest, ":agent_version": trial.agent_version,
-            ":model": trial.model, ":environment": trial.environment, ":harbor_version": trial.harbor_version,
-            ":source": trial.source, ":status": trial.status, ":failure": trial.failure,
-            ":reward": trial.reward, ":reward_key": trial.reward_key, ":reward_valid": trial.reward_valid,
-            ":started_at": trial.started_at, ":finished_at": trial.finished_at,
-            ":environment_s": trial.seconds.environment, ":setup_s": trial.seconds.agent_setup,
-            ":agent_s": trial.seconds.agent, ":verifier_s": trial.seconds.verifier, ":total_s": trial.seconds.total,
-            ":input": count(trial.tokens.input), ":cached": count(trial.tokens.cached),
-            ":output": count(trial.tokens.output), ":cost": trial.cost_usd,
-            ":result_digest": origin.result_digest.map(|it| it.bytes()), ":directory": origin.directory,
-            ":exception_type": exception.map(|it| &it.kind), ":exception_step": exception.and_then(|it| it.step.as_ref()),
-            ":exception_message": exception.map(|it| &it.message), ":note": trial.note,
-        })?;
+        .prepare_cached(&INSERT)?
+        .insert(params_from_iter(stored.map(|column| column.value(&row))))?;
     rewards(connection, number, -1, &trial.rewards)?;
     for (position, step) in (0_i64..).zip(&trial.steps) {
         let exception = step.exception.as_ref();
@@ -64,9 +32,9 @@ pub(crate) fn insert(connection: &Connection, trial: &Trial, origin: &Origin) ->
                 step.name,
                 step.seconds.agent,
                 step.seconds.verifier,
-                count(step.tokens.input),
-                count(step.tokens.cached),
-                count(step.tokens.output),
+                step.tokens.input.value(),
+                step.tokens.cached.value(),
+                step.tokens.output.value(),
                 step.cost_usd,
                 exception.map(|it| &it.kind),
                 exception.map(|it| &it.message),
@@ -100,7 +68,7 @@ fn evidence(connection: &Connection, number: i64, evidence: &[Evidence]) -> rusq
         statement.execute(params![
             number,
             file.path,
-            file.kept,
+            file.kept.value(),
             file.digest.as_deref().and_then(|digest| digest.parse::<Digest>().ok()).map(|it| it.bytes()),
             size
         ])?;

@@ -14,11 +14,11 @@ use super::plan;
 use super::read::{Done, New};
 use super::seen::Stamp;
 use crate::db::query;
-use crate::db::write::{self, Known, Origin};
+use crate::db::write::{self, Known};
 use crate::error::database_failed;
 use crate::evidence::{Place, paths};
-use crate::record::Status;
 use crate::record::difference::differences;
+use crate::record::{Origin, Status};
 
 /// Writes, and reports.
 pub(super) struct Apply<'a> {

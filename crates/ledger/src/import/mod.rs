@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A trial goes `found -> read -> applied -> committed`. Whenever the import is killed, the trials of committed batches are
-//! there with all that they left, and all others not at all: SQLite rolls their transaction back, and what their packs hold
+//! there with all that they left, and all others not at all: the database rolls their transaction back, and what their packs hold
 //! is mentioned nowhere (`gc` removes it). The same import again finds the former by the stamp of their result and reads the
 //! others anew. What a job misses is written with the end of its folder, so a killed import leaves it for the next one.
 

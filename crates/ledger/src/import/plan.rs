@@ -9,11 +9,11 @@ use taskwright_harbor::job::PlannedTrial;
 
 use super::find::Job;
 use super::model::Options;
-use crate::db::write::{self, Origin};
+use crate::db::write;
 use crate::evidence::paths;
 use crate::record::agent::Identity;
 use crate::record::from_harbor::folder_name;
-use crate::record::{Status, Trial};
+use crate::record::{Origin, Status, Trial};
 
 /// What a job's plan comes to.
 #[derive(Debug, Default)]

@@ -271,7 +271,7 @@ fn trials_are_found_at_harbors_depth_and_no_other() {
 }
 
 #[test]
-fn referenced_evidence_stays_where_it_is_and_can_be_taken_in_later() {
+fn referenced_evidence_stays_where_it_is_and_can_be_stored_later() {
     let mut fixture = Fixture::new();
     let job = fixture.job("one");
     let trial = job.trial("a", "1", "1.0");

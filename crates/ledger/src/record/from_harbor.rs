@@ -1,6 +1,6 @@
 //! What Harbor says of a trial, as a record.
 
-use taskwright_harbor::exceptions::{self, AgentCode, FailureClass};
+use taskwright_harbor::exceptions::{self, AgentCode};
 use taskwright_harbor::result::{self, AgentResult, TrialResult};
 use taskwright_harbor::rewards::{self, RewardError};
 use taskwright_harbor::time::{Span, Timestamp};
@@ -21,7 +21,7 @@ pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str
     let failure = exceptions::failure(result, AgentCode::Stock);
     let chosen = result.rewards.as_ref().map(|rewards| rewards.choose(reward_key));
     let reward_valid = exceptions::reward_is_valid(result);
-    let mut class = failure.as_ref().map(|failure| class_of(failure.class));
+    let mut class = failure.as_ref().map(|failure| failure.class);
     let mut note = None;
     let mut reward = None;
     match chosen {
@@ -92,17 +92,6 @@ fn job_of(uri: &str) -> Option<String> {
     let mut parts = uri.strip_prefix("file://")?.trim_end_matches('/').rsplit('/');
     parts.next()?;
     parts.next().filter(|name| !name.is_empty()).map(str::to_owned)
-}
-
-fn class_of(class: FailureClass) -> Failure {
-    match class {
-        FailureClass::Infrastructure => Failure::Infrastructure,
-        FailureClass::Candidate => Failure::Candidate,
-        FailureClass::Verifier => Failure::Verifier,
-        FailureClass::Budget => Failure::Budget,
-        FailureClass::Timeout => Failure::Timeout,
-        FailureClass::Cancelled => Failure::Cancelled,
-    }
 }
 
 fn exception(exception: &result::Exception, step: Option<&str>) -> Exception {

@@ -1,8 +1,9 @@
 //! The few columns of a trial that statistics need.
 
+use super::trial::Trial;
 use super::words::{Failure, Status};
 
-/// The few columns of a trial that statistics need.
+/// What statistics need of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
     /// Harbor's name of the task.
@@ -21,4 +22,24 @@ pub struct Score {
     pub seconds: Option<f64>,
     /// The content digest of the task that was run, if it is known.
     pub task_digest: Option<String>,
+}
+
+/// The columns of the database that a score is made of, beside the reward: all stand in the index `trials_scores`.
+pub(crate) const COLUMNS: [&str; 7] =
+    ["task", "agent_digest", "status", "failure", "cost_usd", "seconds_total", "task_digest"];
+
+impl Score {
+    /// Of a trial that has at least the columns above, with the reward that is looked at.
+    pub(crate) fn of(trial: &Trial, reward: Option<f64>) -> Self {
+        Self {
+            task: trial.task.clone(),
+            agent_digest: trial.agent_digest.clone(),
+            status: trial.status,
+            failure: trial.failure,
+            reward,
+            cost_usd: trial.cost_usd,
+            seconds: trial.seconds.total,
+            task_digest: trial.task_digest.clone(),
+        }
+    }
 }

@@ -1,5 +1,9 @@
 //! Names under which secrets stand.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// Words that make a name sensitive, wherever they stand in it.
 const WORDS: [&str; 14] = [
     "apikey",
@@ -75,23 +79,13 @@ pub fn is_sensitive(name: &str) -> bool {
     }
 }
 
-/// Whether a name, as JSON writes it, holds three letters that every word that matters begins with, or an escaped one.
-/// Most hold neither, and need not be taken apart.
+/// Whether a name, as JSON writes it, holds a word that matters, or an escaped letter. Most hold neither, and need not be
+/// taken apart.
 pub fn may_be_sensitive(name: &[u8]) -> bool {
-    name.contains(&b'\\')
-        || name.array_windows().any(|letters: &[u8; 3]| {
-            let [first, second, third] = letters.map(|letter| letter | 0x20);
-            match first {
-                b'a' => (second, third) == (b'u', b't'),
-                b'b' => (second, third) == (b'e', b'a'),
-                b'c' => matches!((second, third), (b'r', b'e') | (b'o', b'o')),
-                b'k' => (second, third) == (b'e', b'y'),
-                b'p' => matches!((second, third), (b'a', b's' | b't') | (b'w', b'd')),
-                b's' => (second, third) == (b'e', b'c'),
-                b't' => (second, third) == (b'o', b'k'),
-                _ => false,
-            }
-        })
+    static FIRST: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        AhoCorasick::builder().ascii_case_insensitive(true).build(WORDS.iter().chain(&["key"])).ok()
+    });
+    name.contains(&b'\\') || FIRST.as_ref().is_none_or(|words| words.is_match(name))
 }
 
 /// The words of a name in lower case: parts between other signs than letters and digits, and humps of camel case.

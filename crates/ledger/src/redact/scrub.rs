@@ -1,9 +1,12 @@
 //! Removes the secrets of a trial from the bytes of its files, in whichever way JSON, Python or a shell writes them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
-use super::{REDACTED, Secrets};
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+
+use super::secrets::{REDACTED, Secrets};
 
 /// How much of a stream is looked through at a time.
 const CHUNK: usize = 256 << 10;
@@ -11,30 +14,32 @@ const CHUNK: usize = 256 << 10;
 /// Removes some texts from bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Scrubber {
-    /// Each as bytes, the longest first, so that a secret that begins with another goes as a whole.
-    needles: Vec<Vec<u8>>,
+    /// Finds the first of them, and of several at one place the longest, so that a secret that begins with another goes as
+    /// a whole. None where there is nothing to remove.
+    searcher: Option<AhoCorasick>,
+    longest: usize,
 }
 
 impl Scrubber {
     /// One for the secrets of a trial.
     pub fn new(secrets: &Secrets) -> Self {
-        let mut needles = Vec::new();
+        let mut needles: BTreeSet<String> = BTreeSet::new();
         for value in &secrets.values {
-            needles.push(value.as_bytes().to_vec());
-            for written in [json(value), ascii_json(value), percent(value)] {
-                if written != *value {
-                    needles.push(written.into_bytes());
-                }
-            }
+            needles.extend([value.clone(), json(value), ascii_json(value), percent(value)]);
         }
-        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        needles.dedup();
-        Self { needles }
+        if needles.is_empty() {
+            return Self::default();
+        }
+        let longest = needles.iter().map(String::len).max().unwrap_or_default();
+        let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&needles);
+        // It is refused only beyond two thousand million bytes of secrets, which no document that was read can hold.
+        let searcher = built.unwrap_or_else(|error| unreachable!("{error}"));
+        Self { searcher: Some(searcher), longest }
     }
 
     /// Whether it removes nothing.
     pub fn is_idle(&self) -> bool {
-        self.needles.is_empty()
+        self.searcher.is_none()
     }
 
     /// Bytes without the secrets.
@@ -65,7 +70,7 @@ impl Scrubber {
         mut take: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         // A secret may begin in one part and end in the next: as much as the longest is kept back.
-        let longest = self.needles.first().map_or(1, Vec::len);
+        let longest = self.longest.max(1);
         let mut buffer: Vec<u8> = Vec::with_capacity(CHUNK + longest);
         loop {
             let read = from.by_ref().take(CHUNK as u64).read_to_end(&mut buffer)?;
@@ -89,30 +94,9 @@ impl Scrubber {
 
     /// The first secret that begins in `from..before`, and its length.
     fn find(&self, bytes: &[u8], from: usize, before: usize) -> Option<(usize, usize)> {
-        let mut first: Option<(usize, usize)> = None;
-        for needle in &self.needles {
-            // No further than the best so far; at the same place the longer one, which was tried first, stays.
-            let limit = first.map_or(before, |(start, _)| start);
-            if let Some(start) = find(bytes, needle, from, limit) {
-                first = Some((start, needle.len()));
-            }
-        }
-        first
+        let found = self.searcher.as_ref()?.find(Input::new(bytes).range(from..))?;
+        (found.start() < before).then(|| (found.start(), found.len()))
     }
-}
-
-/// Where a text first begins in `from..before`.
-fn find(bytes: &[u8], needle: &[u8], from: usize, before: usize) -> Option<usize> {
-    let first = *needle.first()?;
-    let mut at = from;
-    while at < before {
-        at += bytes[at..before].iter().position(|byte| *byte == first)?;
-        if bytes[at..].starts_with(needle) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
 }
 
 /// As JSON writes it.

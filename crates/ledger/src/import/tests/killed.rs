@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use super::*;
 
 #[test]
-fn two_imports_at_once_take_turns_and_nothing_is_there_twice() {
+fn two_imports_at_once_exclude_each_other_and_nothing_is_there_twice() {
     let fixture = Fixture::new();
     let job = fixture.job("one");
     for number in 0..300 {

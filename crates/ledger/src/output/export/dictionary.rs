@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::columns::COLUMNS;
+use crate::record::exported;
 
 /// The dictionary as Markdown: the text of `docs/columns.md`.
 pub fn dictionary() -> String {
     let mut page = INTRODUCTION.to_owned();
     page.push_str("\n| column | type | null | meaning |\n|---|---|---|---|\n");
-    for column in COLUMNS {
+    for column in exported() {
         let null = if column.nullable { "yes" } else { "no" };
         page.push_str(&format!(
             "| `{}` | {} | {null} | {} |\n",
@@ -22,7 +22,7 @@ pub fn dictionary() -> String {
 
 /// The dictionary as JSON.
 pub(super) fn json() -> Value {
-    let columns = COLUMNS.iter().map(|column| {
+    let columns = exported().map(|column| {
         json!({
             "name": column.name,
             "type": column.kind.word(),

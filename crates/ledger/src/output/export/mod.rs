@@ -3,29 +3,25 @@
 //! `docs/columns.md` is the dictionary of the columns. Rows are in the order of [`Ledger::visit`], and the same trials give
 //! the same bytes.
 
-mod columns;
 mod dictionary;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod to_csv;
 mod to_json_lines;
 mod to_parquet;
-mod value;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::db::Ledger;
 use crate::rank::patterns::TaskPatterns;
-use crate::record::{Agent, Filter};
+use crate::record::{Agent, Filter, Row, Value, exported};
 use taskwright_base::{Error, Result};
 
-pub use columns::{COLUMNS, Column};
+pub use crate::record::exported as columns;
 pub use dictionary::dictionary;
-pub use value::Kind;
-
-use columns::Row;
-use value::Value;
+use sink::Sink;
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +32,6 @@ pub enum Format {
     Csv,
     /// A JSON object a line.
     JsonLines,
-}
-
-/// What takes rows.
-trait Sink {
-    fn row(&mut self, values: &[Value<'_>]) -> io::Result<()>;
-
-    /// Writes what is still held back.
-    fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
 impl Ledger {
@@ -70,8 +58,10 @@ impl Ledger {
         let mut rows = 0;
         self.visit(filter, |trial| {
             if tasks.matches(&trial.task) {
-                let row = Row { agent: agents.get(&trial.agent_digest), trial: &trial, metric };
-                let values: Vec<Value<'_>> = COLUMNS.iter().map(|column| column.value(&row)).collect();
+                let agent = agents.get(&trial.agent_digest);
+                let row = Row { trial: &trial, origin: None, agent, metric };
+                let values: Vec<Value<'_>> =
+                    exported().map(|column| column.value(&row).exported(column.kind)).collect();
                 sink.row(&values).map_err(failed)?;
                 rows += 1;
             }

@@ -6,7 +6,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
 use super::*;
-use crate::record::{Exception, Reward, Status, Step, Trial};
+use crate::record::{Exception, Kind, Reward, Status, Step, Trial, exported};
 
 fn trial(number: usize) -> Trial {
     Trial {
@@ -86,13 +86,13 @@ fn the_same_trials_give_the_same_bytes() {
 fn an_empty_ledger_gives_a_file_with_columns_only() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = ledger(folder.path(), &[]);
-    let head = COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>().join(",") + "\r\n";
+    let head = exported().map(|column| column.name).collect::<Vec<_>>().join(",") + "\r\n";
     assert_eq!(export(&ledger, &Filter::default(), Format::Csv), (0, head.into_bytes()));
     assert_eq!(export(&ledger, &Filter::default(), Format::JsonLines), (0, Vec::new()));
     let path = folder.path().join("trials.parquet");
     std::fs::write(&path, export(&ledger, &Filter::default(), Format::Parquet).1).unwrap();
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
-    assert_eq!(reader.metadata().file_metadata().schema_descr().num_columns(), COLUMNS.len());
+    assert_eq!(reader.metadata().file_metadata().schema_descr().num_columns(), exported().count());
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn json_lines_hold_every_column_as_it_is() {
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (bad, good) = (&lines[0], &lines[1]);
-    assert!(lines.iter().all(|line| line.as_object().unwrap().len() == COLUMNS.len()));
+    assert!(lines.iter().all(|line| line.as_object().unwrap().len() == exported().count()));
     assert_eq!(good["reward"], 0.1 + 0.2);
     assert_eq!(good["rewards"], serde_json::json!({"other": -3.0, "reward": 0.1 + 0.2, "text": null}));
     assert_eq!(good["agent_configuration"]["kwargs"]["effort"], "high");
@@ -154,7 +154,7 @@ fn parquet_has_types_and_its_dictionary_over_several_groups_of_rows() {
     let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
     let columns = pairs.iter().find(|pair| pair.key == "taskwright.columns").unwrap();
     let columns: Vec<serde_json::Value> = serde_json::from_str(columns.value.as_ref().unwrap()).unwrap();
-    assert_eq!(columns.len(), COLUMNS.len());
+    assert_eq!(columns.len(), exported().count());
     let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect();
     let cell = |row: &parquet::record::Row, name: &str| {
         row.get_column_iter().find(|(column, _)| *column == name).unwrap().1.clone()
@@ -189,9 +189,9 @@ fn another_reward_can_take_the_place_of_the_one_that_counts() {
 #[test]
 fn columns_that_are_never_null_have_a_value_of_their_type_in_any_trial() {
     for trial in [Trial::default(), trial(1), nasty()] {
-        let row = Row { trial: &trial, agent: None, metric: None };
-        for column in COLUMNS {
-            let fits = match (column.value(&row), column.kind) {
+        let row = Row { trial: &trial, origin: None, agent: None, metric: None };
+        for column in exported() {
+            let fits = match (column.value(&row).exported(column.kind), column.kind) {
                 (Value::Null, _) => column.nullable,
                 (Value::Text(_), Kind::Text)
                 | (Value::Json(_), Kind::Json)

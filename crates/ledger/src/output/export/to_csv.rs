@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::Sink;
-use super::columns::COLUMNS;
-use super::value::{Value, real_text};
+use taskwright_base::digest::hex;
+
+use super::sink::Sink;
+use crate::record::{Value, exported, real_text};
 
 pub(super) struct Csv<W: Write> {
     writer: csv::Writer<W>,
@@ -13,7 +14,7 @@ pub(super) struct Csv<W: Write> {
 impl<W: Write> Csv<W> {
     pub(super) fn new(out: W) -> io::Result<Self> {
         let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(out);
-        writer.write_record(COLUMNS.iter().map(|column| column.name))?;
+        writer.write_record(exported().map(|column| column.name))?;
         Ok(Self { writer })
     }
 }
@@ -42,5 +43,6 @@ fn field(value: &Value<'_>) -> String {
         Value::Real(number) => real_text(*number),
         Value::Boolean(is_true) => is_true.to_string(),
         Value::Time(time) => time.to_string(),
+        Value::Digest(bytes) => hex(bytes),
     }
 }

@@ -2,9 +2,10 @@
 
 use std::io::{self, BufWriter, Write};
 
-use super::Sink;
-use super::columns::COLUMNS;
-use super::value::{Value, real_text};
+use taskwright_base::digest::hex;
+
+use super::sink::Sink;
+use crate::record::{Value, exported, real_text};
 
 pub(super) struct JsonLines<W: Write> {
     out: BufWriter<W>,
@@ -18,7 +19,7 @@ impl<W: Write> JsonLines<W> {
 
 impl<W: Write> Sink for JsonLines<W> {
     fn row(&mut self, values: &[Value<'_>]) -> io::Result<()> {
-        for (index, (column, value)) in COLUMNS.iter().zip(values).enumerate() {
+        for (index, (column, value)) in exported().zip(values).enumerate() {
             let before = if index == 0 { '{' } else { ',' };
             write!(self.out, "{before}\"{}\":", column.name)?;
             match value {
@@ -29,6 +30,7 @@ impl<W: Write> Sink for JsonLines<W> {
                 Value::Real(number) => self.out.write_all(real_text(*number).as_bytes())?,
                 Value::Boolean(is_true) => write!(self.out, "{is_true}")?,
                 Value::Time(time) => write!(self.out, "\"{time}\"")?,
+                Value::Digest(bytes) => write!(self.out, "\"{}\"", hex(bytes))?,
             }
         }
         self.out.write_all(b"}\n")

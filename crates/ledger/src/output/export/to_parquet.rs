@@ -11,10 +11,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::Sink;
-use super::columns::COLUMNS;
 use super::dictionary;
-use super::value::{Kind, Value};
+use super::sink::Sink;
+use crate::record::{Kind, Value, exported};
 
 /// How many rows a group has, which are held in memory until it is written. Few in tests, so that those see several groups.
 const ROWS: usize = if cfg!(test) { 64 } else { 16_384 };
@@ -55,12 +54,12 @@ impl<W: Write + Send> Parquet<W> {
         let writer =
             SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
         let held = |kind| match kind {
-            Kind::Text | Kind::Json => Values::Text(Vec::new()),
+            Kind::Text | Kind::Json | Kind::Digest => Values::Text(Vec::new()),
             Kind::Integer | Kind::Utc | Kind::Local => Values::Integer(Vec::new()),
             Kind::Real => Values::Real(Vec::new()),
             Kind::Boolean => Values::Boolean(Vec::new()),
         };
-        let columns = COLUMNS.iter().map(|column| Held {
+        let columns = exported().map(|column| Held {
             values: held(column.kind),
             levels: Vec::new(),
             nullable: column.nullable,
@@ -159,12 +158,11 @@ fn write<T: DataType, W: Write + Send>(
 
 /// The schema, in Parquet's own language.
 fn schema() -> String {
-    let fields: Vec<String> = COLUMNS
-        .iter()
+    let fields: Vec<String> = exported()
         .map(|column| {
             let (physical, logical) = match column.kind {
                 // Not Parquet's JSON: readers that do not know it would show bytes.
-                Kind::Text | Kind::Json => ("byte_array", " (STRING)"),
+                Kind::Text | Kind::Json | Kind::Digest => ("byte_array", " (STRING)"),
                 Kind::Integer => ("int64", ""),
                 Kind::Real => ("double", ""),
                 Kind::Boolean => ("boolean", ""),

@@ -6,7 +6,7 @@ use taskwright_base::text::brief;
 use super::numbers::{Link, Number, float, how_many, reward};
 use super::scale::{Scale, Tick, label, percent};
 use super::subject::Subject;
-use crate::rank::leaderboard::Row;
+use crate::rank::leaderboard::{Column, Row, Value, columns};
 use crate::rank::statistics::{Direction, Interval};
 
 #[derive(Serialize)]
@@ -14,28 +14,44 @@ pub struct Section {
     about: String,
     /// The axis of the intervals.
     ticks: Vec<Tick>,
-    /// The `k` of each pass@k.
-    passes: Vec<u32>,
+    columns: Vec<Head>,
     rows: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Head {
+    text: String,
+    class: &'static str,
+    /// Whether the axis stands in it.
+    has_axis: bool,
 }
 
 #[derive(Serialize)]
 struct Line {
     number: usize,
-    rank: String,
+    cells: Vec<Cell>,
+}
+
+/// One of these is there.
+#[derive(Default, Serialize)]
+struct Cell {
+    rank: Option<String>,
+    agent: Option<Agent>,
+    interval: Option<Whiskers>,
+    number: Option<Figure>,
+}
+
+#[derive(Serialize)]
+struct Agent {
     name: String,
     detail: String,
-    reward: Link,
+}
+
+#[derive(Serialize)]
+struct Whiskers {
     low: Number,
     high: Number,
     bar: Option<Bar>,
-    passes: Vec<Pass>,
-    tasks: Number,
-    complete: Link,
-    partial: Link,
-    missing: Link,
-    cost: Number,
-    seconds: Number,
 }
 
 /// Where a mean is drawn, and its interval if it has one.
@@ -52,81 +68,109 @@ struct Ends {
 }
 
 #[derive(Serialize)]
-struct Pass {
-    k: u32,
-    #[serde(flatten)]
-    mean: Number,
+struct Figure {
+    is: String,
+    /// What it is called where the head of the table cannot be seen; the reward is the one number that needs no name.
+    name: Option<String>,
+    shown: Link,
     /// How many tasks it is over, if not over all that count.
     few: Option<String>,
 }
 
 pub fn section(subject: &Subject<'_>) -> Section {
     let board = subject.board;
-    let ends = |row: &Row| interval(row).map(|interval| [interval.low, interval.high]);
+    let ends = |row: &Row| telling(row.interval).map(|interval| [interval.low, interval.high]);
     let drawn = board.rows.iter().flat_map(|row| row.mean.into_iter().chain(ends(row).into_iter().flatten()));
     let scale = Scale::around(drawn, 3.0);
-    let ticks = scale.ticks();
-    let has_passes = board.success.is_some();
+    let mut columns = columns(board, board.success.is_some());
+    columns.retain(|column| !column.heading.is_empty());
+    columns.sort_by_key(|column| column.group);
+    let line = |(row, agent): (&Row, &super::subject::Agent)| Line {
+        number: agent.number,
+        cells: columns.iter().map(|column| cell(column, row, agent, &scale)).collect(),
+    };
     Section {
         about: about(subject),
-        ticks: ticks
+        ticks: scale
+            .ticks()
             .iter()
             .map(|tick| Tick { at: percent(scale.share(*tick)), label: label(*tick) })
             .collect(),
-        passes: if has_passes { board.rules.k.clone() } else { Vec::new() },
-        rows: subject
-            .rows()
-            .map(|(row, agent)| line(row, agent.number, &agent.name, &scale, has_passes))
-            .collect(),
+        rows: subject.rows().map(line).collect(),
+        columns: columns.iter().map(head).collect(),
     }
 }
 
-fn line(row: &Row, number: usize, name: &str, scale: &Scale, has_passes: bool) -> Line {
-    let anchor = format!("#a-{number}");
-    let count = |count, status: &str| {
-        Link::count(count, &anchor, &format!("s-{number}-{status}"))
-            .saying(format!("{count} {status}: {name}"))
+fn head(column: &Column) -> Head {
+    let class = match &*column.name {
+        "rank" => "rank",
+        "agent" => "",
+        "interval" => "interval",
+        _ => "number",
     };
-    let at = |value: f64| percent(scale.share(value));
-    let bar = row.mean.map(|mean| Bar {
-        mean: at(mean),
-        ends: interval(row).map(|interval| Ends { low: at(interval.low), high: at(interval.high) }),
-    });
-    // Not every task has as many trials as `k`: then it is said how many do.
-    let passes = row.pass_at_k.iter().map(|pass| Pass {
-        k: pass.k,
-        mean: Number::reward(pass.mean),
-        few: (pass.mean.is_some() && pass.tasks < row.tasks_counted).then(|| how_many(pass.tasks, "task")),
-    });
-    Line {
-        number,
-        rank: row.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string()),
-        name: name.to_owned(),
-        detail: detail(row),
-        reward: Number::reward(row.mean).to(&anchor, &format!("s-{number}-complete")),
-        low: Number::reward(interval(row).map(|interval| interval.low)),
-        high: Number::reward(interval(row).map(|interval| interval.high)),
-        bar,
-        passes: if has_passes { passes.collect() } else { Vec::new() },
-        tasks: Number {
-            value: Some(float(row.tasks_counted)),
-            text: if row.tasks_counted == row.tasks {
-                row.tasks.to_string()
-            } else {
-                format!("{} of {}", row.tasks_counted, row.tasks)
-            },
+    Head { text: column.heading.to_string(), class, has_axis: class == "interval" }
+}
+
+fn cell(column: &Column, row: &Row, agent: &super::subject::Agent, scale: &Scale) -> Cell {
+    let anchor = format!("#a-{}", agent.number);
+    let trials = |status: &str| format!("s-{}-{status}", agent.number);
+    let figure = |shown: Link| Figure {
+        is: column.name.to_string(),
+        name: Some(column.heading.to_string()),
+        shown,
+        few: None,
+    };
+    let number = |number| Cell { number: Some(number), ..Cell::default() };
+    match column.value(row) {
+        Value::Rank(_) | Value::Text(_) => Cell {
+            rank: Some(row.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string())),
+            ..Cell::default()
         },
-        complete: count(row.complete, "complete"),
-        partial: count(row.partial, "partial"),
-        missing: count(row.missing, "missing"),
-        cost: Number::dollars(row.cost_usd.mean),
-        seconds: Number::seconds(row.seconds.mean),
+        Value::Agent(_) => {
+            let agent = Agent { name: agent.name.clone(), detail: detail(row) };
+            Cell { agent: Some(agent), ..Cell::default() }
+        }
+        Value::Mean(mean) => {
+            let shown = Number::reward(mean).to(&anchor, &trials("complete"));
+            number(Figure { name: None, ..figure(shown) })
+        }
+        Value::Interval(interval) => {
+            Cell { interval: Some(whiskers(row.mean, telling(interval), scale)), ..Cell::default() }
+        }
+        Value::Pass(pass, counted) => {
+            // Not every task has as many trials as `k`: then it is said how many do.
+            let few = (pass.mean.is_some() && pass.tasks < counted).then(|| how_many(pass.tasks, "task"));
+            number(Figure { few, ..figure(Number::reward(pass.mean).into()) })
+        }
+        Value::Share(part, whole) => {
+            let text = if part == whole { whole.to_string() } else { format!("{part} of {whole}") };
+            number(figure(Number { value: Some(float(part)), text }.into()))
+        }
+        Value::Trials(count) => {
+            let status = &*column.name;
+            let says = format!("{count} {status}: {}", agent.name);
+            number(figure(Link::count(count, &anchor, &trials(status)).saying(says)))
+        }
+        Value::Dollars(value) => number(figure(Number::dollars(value).into())),
+        Value::Seconds(value) => number(figure(Number::seconds(value).into())),
+    }
+}
+
+fn whiskers(mean: Option<f64>, interval: Option<Interval>, scale: &Scale) -> Whiskers {
+    let at = |value: f64| percent(scale.share(value));
+    Whiskers {
+        low: Number::reward(interval.map(|interval| interval.low)),
+        high: Number::reward(interval.map(|interval| interval.high)),
+        bar: mean.map(|mean| Bar {
+            mean: at(mean),
+            ends: interval.map(|interval| Ends { low: at(interval.low), high: at(interval.high) }),
+        }),
     }
 }
 
 /// The interval, if it says something.
-fn interval(row: &Row) -> Option<Interval> {
-    row.interval.filter(|interval| !interval.is_degenerate())
+fn telling(interval: Option<Interval>) -> Option<Interval> {
+    interval.filter(|interval| !interval.is_degenerate())
 }
 
 /// What tells the agent from others: model, version and the beginning of its digest.

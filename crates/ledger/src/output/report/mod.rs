@@ -5,6 +5,7 @@
 //! command line. Texts of trials are somebody else's: the templates escape them, and the page's own policy keeps
 //! whatever might slip through from running or from calling home.
 
+mod content;
 mod cost;
 mod failures;
 mod leaderboard;
@@ -21,8 +22,7 @@ use handlebars::Handlebars;
 use serde::Serialize;
 use taskwright_base::text::brief;
 
-use crate::rank::leaderboard::Rules;
-use crate::record::{Agent, Evidence, Trial};
+pub use content::{Content, Excerpt, ReportError};
 use subject::Subject;
 
 /// The page and its parts.
@@ -40,43 +40,7 @@ const TEMPLATES: [(&str, &str); 9] = [
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What a page is made of.
-pub struct Content<'a> {
-    /// Its title.
-    pub title: &'a str,
-    /// Every trial that was asked for, whatever its status.
-    pub trials: &'a [Trial],
-    /// The agents that they were made with.
-    pub agents: &'a [Agent],
-    /// By what rules they become numbers.
-    pub rules: &'a Rules,
-    /// Where a file of evidence can be opened from the page: a relative URL, if there is one.
-    pub link: &'a dyn Fn(&Trial, &Evidence) -> Option<String>,
-    /// The end of a file that says what went wrong, if there is one. Asked for trials that failed.
-    pub excerpt: &'a dyn Fn(&Trial) -> Option<Excerpt>,
-}
-
-/// The end of a file of evidence, shown in the page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Excerpt {
-    /// The file's path.
-    pub title: String,
-    /// Its last lines.
-    pub text: String,
-}
-
-/// Why a page could not be made: a template of ours is wrong.
-#[derive(Debug, thiserror::Error)]
-#[error("rendering the report: {0}")]
-pub struct ReportError(Box<handlebars::RenderError>);
-
-impl From<handlebars::RenderError> for ReportError {
-    fn from(error: handlebars::RenderError) -> Self {
-        Self(Box::new(error))
-    }
-}
-
-/// All that the templates are told.
+/// The context of the templates.
 #[derive(Serialize)]
 struct Page {
     policy: String,
@@ -116,7 +80,7 @@ pub fn render(content: &Content<'_>) -> Result<String, ReportError> {
     Ok(registry.render("page", &page)?)
 }
 
-/// The templates, parsed. Handlebars escapes for HTML unless it is told otherwise.
+/// The templates, parsed. Handlebars escapes for HTML by default.
 fn registry() -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.set_strict_mode(true);

@@ -61,6 +61,13 @@ impl Number {
     }
 }
 
+/// A number that leads nowhere.
+impl From<Number> for Link {
+    fn from(number: Number) -> Self {
+        Self { value: number.value, text: number.text, href: None, go: None, says: None }
+    }
+}
+
 impl Link {
     /// A count of trials; none of them lead nowhere.
     pub fn count(count: u64, href: &str, go: &str) -> Self {

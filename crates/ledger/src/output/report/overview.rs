@@ -76,18 +76,16 @@ fn facts(subject: &Subject<'_>) -> Vec<Fact> {
             Some(sum.unwrap_or(0).saturating_add(input.unwrap_or(0)).saturating_add(output.unwrap_or(0)))
         }
     });
-    let plain =
-        |number: Number| Link { value: number.value, text: number.text, href: None, go: None, says: None };
     let mut facts = vec![
         Fact { name: "Complete", link: count(sum(|row| row.complete), "complete") },
         Fact { name: "Partial", link: count(sum(|row| row.partial), "partial") },
         Fact { name: "Missing", link: count(sum(|row| row.missing), "missing") },
     ];
     if let Some(cost) = cost {
-        facts.push(Fact { name: "Cost", link: plain(Number { value: Some(cost), text: dollars(cost) }) });
+        facts.push(Fact { name: "Cost", link: Number { value: Some(cost), text: dollars(cost) }.into() });
     }
     if let Some(used) = used.map(super::numbers::float) {
-        facts.push(Fact { name: "Tokens", link: plain(Number { value: Some(used), text: tokens(used) }) });
+        facts.push(Fact { name: "Tokens", link: Number { value: Some(used), text: tokens(used) }.into() });
     }
     facts
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use taskwright_base::text::brief;
 
-use super::Content;
+use super::content::Content;
 use super::scale::Scale;
 use crate::rank::leaderboard::{Leaderboard, Row, rank};
 use crate::rank::statistics::is_reward;
@@ -123,16 +123,7 @@ impl<'a> Subject<'a> {
 /// The leaderboard of these trials.
 pub fn leaderboard(content: &Content<'_>) -> Leaderboard {
     let metric = content.rules.metric.as_deref();
-    let scores = content.trials.iter().map(|trial| Score {
-        task: trial.task.clone(),
-        agent_digest: trial.agent_digest.clone(),
-        status: trial.status,
-        failure: trial.failure,
-        reward: reward(trial, metric),
-        cost_usd: trial.cost_usd,
-        seconds: trial.seconds.total,
-        task_digest: trial.task_digest.clone(),
-    });
+    let scores = content.trials.iter().map(|trial| Score::of(trial, reward(trial, metric)));
     rank(scores, content.agents, content.rules)
 }
 

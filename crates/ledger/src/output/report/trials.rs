@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use taskwright_base::text::{brief, brief_lines};
 
+use super::content::{Excerpt, ReportError};
 use super::numbers::{Number, bytes, how_many, reward, seconds, tokens};
 use super::subject::{Placed, Subject};
-use super::{Excerpt, ReportError};
 use crate::record::Trial;
 
 /// How much of a message is shown; the rest is in the evidence.

@@ -5,8 +5,9 @@ use crate::rank::patterns::TaskPatterns;
 use crate::record::{Filter, Score};
 use taskwright_base::Result;
 
-use super::model::{Leaderboard, Rules};
+use super::model::Leaderboard;
 use super::rank::rank;
+use super::rules::Rules;
 
 impl Ledger {
     /// The leaderboard of the trials that a filter and patterns of task names let through. The metric of the rules takes

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::rank::statistics::is_reward;
 use crate::record::{Failure, Score, Status};
 
-use super::model::Rules;
+use super::rules::Rules;
 
 /// All scores, by agent and task.
 #[derive(Debug, Default)]

@@ -1,16 +1,21 @@
 //! The leaderboard: agents ranked by what their trials came to, under rules that the answer repeats.
 
 mod ask;
+mod columns;
 mod gather;
 mod label;
 mod model;
 mod rank;
 mod row;
+mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use columns::{Column, Group, Value, columns, interval};
 pub(crate) use gather::{Cells, gather};
 pub(crate) use label::labels;
-pub use model::{Cell, Leaderboard, Note, PassAtK, Row, Rules, Spend, TaskCells};
+pub use model::{Leaderboard, Note, TaskCells};
 pub use rank::rank;
+pub use row::{Cell, PassAtK, Row, Spend};
 pub(crate) use row::{cell, row, success};
+pub use rules::Rules;

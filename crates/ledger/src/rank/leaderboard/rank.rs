@@ -10,8 +10,9 @@ use crate::record::{Agent, Score};
 
 use super::gather::{Cells, gather};
 use super::label::labels;
-use super::model::{Leaderboard, Note, Row, Rules, TaskCells};
-use super::row::{cell, row, success};
+use super::model::{Leaderboard, Note, TaskCells};
+use super::row::{Row, cell, row, success};
+use super::rules::Rules;
 
 /// With fewer tasks than this, a bootstrap over them makes intervals that are too narrow.
 const FEW_TASKS: u64 = 10;

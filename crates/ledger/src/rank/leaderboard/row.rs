@@ -1,12 +1,95 @@
-//! What the trials of one agent come to.
+//! What the trials of one agent come to: a row of the leaderboard, and its cell for each task.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
+use super::gather::{Cells, Outcomes, Spent};
+use super::rules::Rules;
 use crate::rank::statistics::{Direction, Interval, bootstrap, mean, pass_at_k, sum, wilson};
 use crate::record::{Agent, Failure};
 
-use super::gather::{Cells, Outcomes, Spent};
-use super::model::{Cell, PassAtK, Row, Rules, Spend};
+/// One agent configuration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The place, from 1. Agents with the same mean share theirs. None without a mean.
+    pub rank: Option<u32>,
+    /// The name to show: the agent's, and what sets this configuration apart from others of the same name.
+    pub label: String,
+    /// Who it is; `agent.digest` is what tells agents apart.
+    pub agent: Agent,
+    /// How many tasks have trials, whatever their outcome.
+    pub tasks: u64,
+    /// How many of them have a trial that counts: the tasks that the mean is over.
+    pub tasks_counted: u64,
+    /// Trials that were graded, with a valid reward.
+    pub complete: u64,
+    /// Trials that ran and have no valid reward under the metric.
+    pub partial: u64,
+    /// Trials that were planned and have no result.
+    pub missing: u64,
+    /// Partial trials that count nevertheless, because the rules say so.
+    pub partial_counted: u64,
+    /// The mean over tasks of the mean over each task's trials.
+    pub mean: Option<f64>,
+    /// Where the mean lies with 95 % confidence; none if too little is known to say.
+    pub interval: Option<Interval>,
+    /// pass@k, for each `k` that was asked for.
+    pub pass_at_k: Vec<PassAtK>,
+    /// What it cost, in US dollars.
+    pub cost_usd: Spend,
+    /// How long it took, from the start of a trial to its end, in seconds.
+    pub seconds: Spend,
+    /// Trials that are not complete, by class of failure.
+    pub failures: BTreeMap<Failure, u64>,
+    /// Trials that are complete although something failed (as an agent that ran out of time, and was graded), by class.
+    pub flagged: BTreeMap<Failure, u64>,
+}
+
+/// An estimate of pass@k.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PassAtK {
+    /// How many trials one may have.
+    pub k: u32,
+    /// The mean over the tasks that have at least `k` trials that count.
+    pub mean: Option<f64>,
+    /// How many tasks those are.
+    pub tasks: u64,
+}
+
+/// Money or time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spend {
+    /// The mean over tasks of the mean over each task's trials that count and of which it is known.
+    pub mean: Option<f64>,
+    /// The sum over all trials of which it is known, whatever their outcome.
+    pub total: Option<f64>,
+    /// How many trials that sum is over.
+    pub known: u64,
+}
+
+/// What an agent did on a task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// Trials that were graded, with a valid reward.
+    pub complete: u64,
+    /// Trials that ran and have no valid reward under the metric.
+    pub partial: u64,
+    /// Trials that were planned and have no result.
+    pub missing: u64,
+    /// The trials that the mean is over.
+    pub counted: u64,
+    /// Their mean reward.
+    pub mean: Option<f64>,
+    /// Wilson's interval, if all of their rewards are 0 or 1.
+    pub interval: Option<Interval>,
+    /// How many of them succeeded, where success is defined.
+    pub successes: Option<u64>,
+    /// The mean cost of the trials that count and of which it is known, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// The mean duration of the trials that count and of which it is known, in seconds.
+    pub seconds: Option<f64>,
+}
 
 /// The reward at which a trial succeeds: the stated one, else 1 if all rewards of these agents are 0 or 1.
 pub(crate) fn success(agents: &[Cells], rules: &Rules) -> Option<f64> {

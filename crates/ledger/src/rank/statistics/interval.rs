@@ -1,4 +1,4 @@
-//! What every statistic is told in: rewards, their direction, and intervals.
+//! The terms of every statistic: rewards, their direction, and intervals.
 
 use serde::Serialize;
 
