@@ -12,6 +12,8 @@
 //! - [`number`]: sums and means that do not depend on the order of their values.
 //! - [`process`], [`git`]: other programs, with a known environment and a time limit.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 pub mod digest;
 pub mod error;
 pub mod folder;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::git::{ask, in_folder, missing, variables};
+use taskwright_base::write::{Durable, atomic};
 
-use crate::error::failed;
+use crate::error::{advised, failed};
 use taskwright_base::{Error, Result};
 
 /// The error of a folder that is in no repository.
@@ -249,10 +250,7 @@ impl Repository {
         };
         // HEAD comes last: it is what says that the room is ready.
         for (name, text) in [("config", config.as_str()), ("HEAD", "ref: refs/heads/none\n")] {
-            let path = room.join(name);
-            let written = room.join(format!("{name}-{:?}", std::thread::current().id()));
-            std::fs::write(&written, text).map_err(failed("writing", &written))?;
-            std::fs::rename(&written, &path).map_err(failed("renaming to", &path))?;
+            atomic(room.join(name), Durable::No, text.as_bytes()).map_err(advised)?;
         }
         Ok(room)
     }

@@ -13,6 +13,8 @@
 //! # Ok::<(), taskwright_base::Error>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 pub mod clean;
 pub mod doctor;
 mod engine;

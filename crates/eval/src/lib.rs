@@ -42,6 +42,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 pub mod attempts;
 pub mod cancel;
 pub mod candidate;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::lock::LockFile;
+use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result, failed, failed_to};
 use taskwright_harbor::HARBOR_VERSION;
 use taskwright_harbor::child::{Environment, describe, tail};
@@ -111,7 +112,7 @@ impl Harbor {
         let folder = tempfile::tempdir().map_err(failed_to(DOING))?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml"))
             .map_err(|path| Error::new(format!("`{}` has a name that is not UTF-8", path.display())))?;
-        std::fs::write(&path, config).map_err(failed("writing", &path))?;
+        write::atomic(&path, Durable::No, config.as_bytes())?;
         let log = folder.path().join("log");
         let output = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
         let (stdout, stderr) = output.map_err(failed_to(DOING))?;

@@ -3,6 +3,8 @@
 //! [`load`] reads a manifest, [`plan::plan`] finds its tasks and makes the job's configuration of it, [`Prepared::write`]
 //! puts both where a run needs them, and [`progress::look`] says how far a job is, whoever runs it.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 mod check;
 pub mod dispatch;
 mod error;

@@ -86,6 +86,7 @@ impl JobConfig {
     }
 
     /// Writes the file.
+    #[expect(clippy::disallowed_methods, reason = "nobody reads it before Harbor is started")]
     pub fn write(&self, path: &Path) -> io::Result<()> {
         std::fs::write(path, self.to_json())
     }

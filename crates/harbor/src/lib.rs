@@ -33,6 +33,8 @@
 //! # Ok::<(), taskwright_harbor::digest::DigestError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 #[cfg(feature = "runs")]
 pub mod child;
 #[cfg(feature = "runs")]

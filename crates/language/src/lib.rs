@@ -6,6 +6,8 @@
 //! Without the feature `language` only [`serve`], the part of [`model`] that it is made of, and [`pattern`] are there: what
 //! the eval sidecar needs, whose binary every fresh clone compiles.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 #[cfg(feature = "language")]
 pub mod check;
 #[cfg(feature = "language")]

@@ -8,6 +8,8 @@
 //!   they look at ([`patterns`]).
 //! - [`output`]: trials as a file that other programs read ([`export`]), and all of it as a page ([`report`]).
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 pub mod db;
 mod error;
 pub mod evidence;

@@ -87,6 +87,7 @@ impl Chooser {
     }
 
     /// The samples that a request means, if the task allows that.
+    #[expect(clippy::too_many_lines, reason = "one case for each access")]
     pub fn choose(&self, choice: &Choice) -> Result<Chosen, Problem> {
         if self.access == Access::NoAccess {
             return Err(Problem::new(

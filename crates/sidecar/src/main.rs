@@ -1,5 +1,7 @@
 //! `taskwright`, the one binary of a task's containers: the eval sidecar's server and the optimizer's client.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 mod admin;
 mod api;
 mod budget;

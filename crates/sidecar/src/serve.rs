@@ -1,11 +1,11 @@
 //! `taskwright serve`: opens the state and serves until it is asked to end.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
+use taskwright_base::write::{self, Durable};
 use taskwright_base::{Result, failed, failed_to};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -39,7 +39,7 @@ async fn run(paths: &Paths, address: SocketAddr, opened: Opened) -> Result<()> {
     let listener = server::bind(address).map_err(failed_to(format_args!("listening on {address}")))?;
     let address = listener.local_addr().map_err(failed_to("listening"))?;
     let socket = admin::listen::bind(paths).map_err(failed("making the socket", &paths.socket()))?;
-    fs::write(paths.address(), address.to_string()).map_err(failed("writing", &paths.address()))?;
+    write::atomic(paths.address(), Durable::No, address.to_string().as_bytes())?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed_to("waiting for signals"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed_to("waiting for signals"))?;
     let routes = match &opened {

@@ -32,6 +32,7 @@ pub fn run(arguments: &SkillArguments) -> ExitCode {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "nobody reads it before the command has ended")]
 fn write(folder: &Path, text: &str) -> std::io::Result<()> {
     let folder = folder.join("taskwright");
     fs::create_dir_all(&folder)?;

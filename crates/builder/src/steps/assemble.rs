@@ -41,6 +41,7 @@ pub struct Ingredients {
 }
 
 /// Reads and checks everything that a task is made from.
+#[expect(clippy::too_many_lines, reason = "one step after the other, in the order of the key")]
 pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients> {
     let spec = &loaded.spec;
     let mut recorder = Recorder::new(context.root(), context.cache);

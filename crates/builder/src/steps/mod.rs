@@ -114,6 +114,7 @@ impl<K: Eq + Hash + Clone, V> Memo<K, V> {
     }
 
     /// All results that were made well.
+    #[expect(clippy::disallowed_methods, reason = "whoever asks puts them in order")]
     pub fn made(&self) -> Vec<(K, Arc<V>)> {
         let cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         cells

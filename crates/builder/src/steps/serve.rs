@@ -14,6 +14,7 @@ use super::{baseline, dataset};
 use taskwright_base::Digest;
 
 /// The serve config of a spec.
+#[expect(clippy::too_many_lines, reason = "one field after the other")]
 pub fn config(
     spec: &Spec,
     baseline: &baseline::Node,

@@ -35,6 +35,7 @@ pub enum Tasks {
 }
 
 /// The configuration of a job. Every field of the spec's table ends here, in [`launcher`], or where it is said below.
+#[expect(clippy::too_many_lines, reason = "every field of the table is named once")]
 pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<JobConfig> {
     // Taken apart by name, so that a new field cannot be forgotten.
     let HarborRun {

@@ -109,6 +109,7 @@ struct Inner {
 
 impl Sandbox {
     /// Finds out what this machine offers, and tries it.
+    #[expect(clippy::too_many_lines, reason = "one step after the other, each with its own way to fail")]
     pub fn open(options: SandboxOptions) -> Result<Self> {
         let SandboxOptions { taskwright, runtime, isolation, path } = options;
         let taskwright = std::path::absolute(&taskwright).map_err(failed("finding", &taskwright))?;

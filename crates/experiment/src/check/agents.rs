@@ -35,6 +35,7 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one rule after the other, in the order of the fields")]
 fn one(context: &mut Context<'_, Experiment>, table: &[&str; 2], agent: &Agent) {
     let [agents, index] = *table;
     let at = |key: &'static str| [agents, index, key];

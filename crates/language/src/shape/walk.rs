@@ -61,6 +61,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Whether the value fits, or could be made to.
+    #[expect(clippy::too_many_lines, reason = "one case for each kind of schema")]
     fn node(&mut self, node: &mut Node, shape: &Shape, meaning: &str) -> bool {
         if node.state == State::Unresolved {
             return false;

@@ -92,6 +92,7 @@ impl Worker {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one file after the other, in the order of their trust")]
     fn trial(&mut self, candidate: Candidate, options: &Options<'_>, fresh: &Fresh) -> Result<Done> {
         let Candidate { path, is_folder, job } = candidate;
         let file = if is_folder { path.join("result.json") } else { path.clone() };

@@ -20,6 +20,7 @@ const IS_SIGN: [bool; 256] = {
 
 /// Returns a document without what stands under sensitive names or looks like a secret, and adds what that was to
 /// `secrets`. It need not be valid JSON: what is looked for are texts, and which name stands before them.
+#[expect(clippy::too_many_lines, reason = "one pass over the text")]
 pub fn redact_document<'a>(document: &'a [u8], secrets: &mut Secrets) -> Cow<'a, [u8]> {
     let mut redacted: Option<Vec<u8>> = None;
     let mut copied = 0;

@@ -53,6 +53,7 @@ struct Contender {
     pool: Pool,
 }
 
+#[expect(clippy::too_many_lines, reason = "one rule after the other, as the verdict states them")]
 fn best(service: &Service, mut reasons: Vec<String>, tell: Tell<'_>) -> Result<Chosen, Undecided> {
     let selection = &service.config.selection;
     let split = selection.split.as_str();

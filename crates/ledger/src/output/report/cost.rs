@@ -52,6 +52,7 @@ struct Agent<'a> {
     reward: f64,
 }
 
+#[expect(clippy::too_many_lines, reason = "one picture, from top to bottom")]
 pub fn section(subject: &Subject<'_>) -> Section {
     let agents: Vec<Agent<'_>> = subject
         .rows()
