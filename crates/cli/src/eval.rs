@@ -92,6 +92,7 @@ struct Evaluated {
 }
 
 /// Runs the command.
+#[expect(clippy::too_many_lines, reason = "one step after the other")]
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     // A ledger takes a database, which most evaluations need not wait for.
     #[cfg(not(feature = "trials"))]

@@ -2,6 +2,8 @@
 //!
 //! Only what a first build needs is compiled into it without features ([`commands`] says which command needs which).
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
+
 mod build_tasks;
 mod clean;
 pub mod commands;

@@ -80,3 +80,32 @@ fn every_dependency_is_justified() {
         .collect();
     assert!(missing.is_empty(), "CONTRIBUTING.md does not say why these are there: {missing:?}");
 }
+
+#[test]
+fn every_crate_turns_the_bans_of_clippy_on() {
+    let exempt = ["crates/bench", "xtask"].map(|folder| root().join(folder));
+    let is_root = |path: &PathBuf| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs");
+    // Measurements write what nobody else reads, and three lines need no bans.
+    let is_exempt = |path: &PathBuf| exempt.iter().any(|folder| path.starts_with(folder));
+    let roots = files(".rs").into_iter().filter(is_root).filter(|path| !is_exempt(path));
+    let without: Vec<_> = roots
+        .filter(|path| !fs::read_to_string(path).unwrap().contains("clippy::disallowed_methods"))
+        .collect();
+    assert!(without.is_empty(), "these do not turn on what clippy.toml bans: {without:?}");
+}
+
+#[test]
+fn pages_link_to_what_is_there() {
+    let mut lost = Vec::new();
+    for page in files(".md") {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap();
+            let is_outside = target.contains(':') || target.is_empty();
+            if !is_outside && !page.parent().unwrap().join(target).exists() {
+                lost.push(format!("{}: {target}", page.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert_eq!(lost, [""; 0], "links to files that are not there");
+}

@@ -15,6 +15,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_base::Digest;
 use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::write::{self, Durable};
 use taskwright_builder::Workspace;
 use taskwright_eval::Candidate;
 
@@ -109,7 +110,7 @@ impl Paths {
             let what =
                 json!({"split": split, "tree": tree, "commit": candidate.commit, "settings": settings});
             let path = record.join("what.json");
-            std::fs::write(&path, format!("{what:#}\n")).with_context(|| format!("writing `{path}`"))?;
+            write::atomic(&path, Durable::No, format!("{what:#}\n").as_bytes())?;
         }
         Ok(record)
     }
