@@ -11,7 +11,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
                 files(&path, found);
             }
         } else if [".md", ".rs", ".toml", ".hbs", ".sh", ".py"].iter().any(|end| name.ends_with(end))
-            || folder.ends_with(".ci")
+            || folder.file_name().is_some_and(|name| name == ".ci")
         {
             found.push(path);
         }

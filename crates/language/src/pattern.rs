@@ -119,6 +119,7 @@ fn follow(parts: &[Part], from: Vec<usize>, path: &str) -> Vec<usize> {
 /// Sorted, each once. The sort merges what is sorted in pieces.
 fn union(positions: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut positions: Vec<usize> = positions.into_iter().collect();
+    #[expect(clippy::stable_sort_primitive, reason = "the unstable one does not make use of sorted pieces")]
     positions.sort();
     positions.dedup();
     positions

@@ -113,6 +113,7 @@ pub(crate) fn gather(scores: impl IntoIterator<Item = Score>, rules: &Rules) -> 
     let (agents, agent_places) = agents.sorted();
     let (tasks, task_places) = tasks.sorted();
     let mut cells: Vec<Cells> = agents.iter().map(|_| BTreeMap::new()).collect();
+    #[expect(clippy::iter_over_hash_type, reason = "each goes to a cell of its own")]
     for ((agent, task), outcomes) in found {
         cells[agent_places[agent]].insert(task_places[task], outcomes);
     }
