@@ -245,12 +245,14 @@ fn reflinks(machine: &dyn Machine, root: &Utf8Path) -> Finding {
 }
 
 fn hard_links(machine: &dyn Machine, root: &Utf8Path) -> Finding {
-    match machine.can_hard_link(&target(machine, root)).map_err(not_tried)? {
-        true => Ok("yes".to_owned()),
-        false => Err(Trouble::new("large files are copied instead").found("no")),
+    if machine.can_hard_link(&target(machine, root)).map_err(not_tried)? {
+        Ok("yes".to_owned())
+    } else {
+        Err(Trouble::new("large files are copied instead").found("no"))
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn not_tried(error: io::Error) -> Trouble {
     Trouble::new(format!("cannot be tried: {error}")).hint(Hint::None)
 }
@@ -312,11 +314,10 @@ fn harbor(machine: &dyn Machine, _: &Utf8Path) -> Finding {
 /// A program that uv or pip installs may be there, and only the PATH not say so.
 fn off_path(machine: &dyn Machine, program: &str, trouble: Trouble) -> Trouble {
     let is_there = machine.home().is_some_and(|home| machine.exists(&home.join(".local/bin").join(program)));
-    match is_there {
-        true => {
-            trouble.hint(Hint::Or(format!("export PATH=\"$HOME/.local/bin:$PATH\" ({program} is there)")))
-        }
-        false => trouble,
+    if is_there {
+        trouble.hint(Hint::Or(format!("export PATH=\"$HOME/.local/bin:$PATH\" ({program} is there)")))
+    } else {
+        trouble
     }
 }
 
