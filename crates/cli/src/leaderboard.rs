@@ -116,6 +116,8 @@ mod tests {
             agent("3", "orac\u{1b}le", None),
             agent("4", "nop", None),
         ];
+        // What a later column needs is no business of this test.
+        #[allow(clippy::needless_update)]
         let score = |digest: &str, task: &str, reward: Option<f64>, failure: Option<Failure>| Score {
             task: task.into(),
             agent_digest: digest.into(),
@@ -125,6 +127,7 @@ mod tests {
             cost_usd: (digest == "2").then_some(0.125),
             seconds: Some(12.5),
             task_digest: Some(format!("{task}{}", if task == "b" { digest } else { "" })),
+            ..Score::default()
         };
         let scores = [
             score("1", "a", Some(1.0), None),

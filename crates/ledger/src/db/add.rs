@@ -72,7 +72,6 @@ mod tests {
             agent_version: Some("1.0.0".into()),
             model: Some("some/model".into()),
             environment: Some("docker".into()),
-            harbor_version: Some("0.26.0".into()),
             source: Source::Run,
             status: Status::Complete,
             failure: Some(Failure::Timeout),
@@ -115,6 +114,7 @@ mod tests {
                     kept: Kept::Referenced,
                 },
             ],
+            ..Trial::default()
         }
     }
 

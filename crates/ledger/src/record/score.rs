@@ -4,7 +4,7 @@ use super::trial::Trial;
 use super::words::{Failure, Status};
 
 /// What statistics need of a trial.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Score {
     /// Harbor's name of the task.
     pub task: String,

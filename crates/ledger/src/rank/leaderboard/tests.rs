@@ -21,11 +21,8 @@ fn score(agent: &str, task: &str, reward: f64) -> Score {
         task: task.into(),
         agent_digest: agent.into(),
         status: Status::Complete,
-        failure: None,
         reward: Some(reward),
-        cost_usd: None,
-        seconds: None,
-        task_digest: None,
+        ..Score::default()
     }
 }
 
@@ -269,7 +266,7 @@ fn any_score() -> impl Strategy<Value = Score> {
             reward,
             cost_usd,
             seconds,
-            task_digest: None,
+            ..Score::default()
         },
     )
 }
