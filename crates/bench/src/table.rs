@@ -23,19 +23,22 @@ pub fn print(sections: &[Section], is_json: bool, is_markdown: bool) -> anyhow::
 
 /// Tables for a terminal.
 fn human(sections: &[Section]) -> String {
-    let indented = |text: String| text.lines().map(|line| format!("  {line}\n")).collect::<String>();
-    sections
-        .iter()
-        .map(|section| format!("{}\n{}\n", section.title, indented(table(section).text())))
-        .collect()
+    let mut text = String::new();
+    for section in sections {
+        text.push_str(&format!("{}\n", section.title));
+        table(section).text().lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+        text.push('\n');
+    }
+    text
 }
 
 /// Tables for a page.
 fn markdown(sections: &[Section]) -> String {
-    sections
-        .iter()
-        .map(|section| format!("### {}\n\n{}\n", section.title, table(section).markdown()))
-        .collect()
+    let mut text = String::new();
+    for section in sections {
+        text.push_str(&format!("### {}\n\n{}\n", section.title, table(section).markdown()));
+    }
+    text
 }
 
 fn table(section: &Section) -> Table {
