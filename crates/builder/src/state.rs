@@ -3,6 +3,7 @@
 //! It only ever saves work. One that is missing, torn or of another version counts as empty, and one that other sources
 //! wrote is only good for explanations.
 
+mod codec;
 mod journal;
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,8 +13,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use camino::Utf8Path;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use self::codec::{decode, encode};
 use crate::inputs::Group;
 use crate::key::Key;
 use crate::publish::{Outputs, OutputsView};
@@ -182,13 +184,4 @@ impl State {
         let tasks = self.tasks.values().flat_map(|task| &task.groups);
         nodes.chain(specs).chain(tasks).filter(|group| seen.insert(Arc::as_ptr(group))).cloned().collect()
     }
-}
-
-fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    // Writing to memory cannot fail, and none of our types refuses to be written.
-    postcard::to_stdvec(value).unwrap_or_default()
-}
-
-fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
-    postcard::from_bytes(bytes).ok()
 }

@@ -57,9 +57,7 @@ fn no_line_ends_in_white_space() {
 
 #[test]
 fn no_files_of_a_crate_use_one_another_in_a_circle() {
-    let mut circles = std::process::Command::new(root().join(".ci/circles"));
-    let output =
-        circles.args(["base", "bench", "cli", "experiment", "harbor", "sidecar", "xtask"]).output().unwrap();
+    let output = std::process::Command::new(root().join(".ci/circles")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::plan::SpecPlan;
-use super::{Build, Intent, set_digest};
+use super::{Build, Intent};
 use crate::gc;
 use crate::lock::{Lock, LockText};
 use crate::observe::Boundary;
@@ -198,4 +198,9 @@ pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<Error>
         Error::new(format!("the lock describes {}, which no spec does", strangers.join(", ")))
             .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`")
     })
+}
+
+/// A name for the `--set` arguments.
+pub(super) fn set_digest(set: &BTreeMap<String, String>) -> Digest {
+    Digest::of(serde_json::to_string(set).unwrap_or_default().as_bytes())
 }

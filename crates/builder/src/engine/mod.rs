@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rayon::prelude::*;
 use taskwright_language::model::{Baseline, Spec};
 
-use self::conclude::{abandoned, refuse_strangers};
+use self::conclude::{abandoned, refuse_strangers, set_digest};
 use self::plan::{SpecPlan, refuse_twins};
 use self::task::{Done, Open};
 use crate::inputs::{Group, StatCache};
@@ -36,7 +36,6 @@ use crate::state::{State, TaskRecord};
 use crate::steps::{Context, Shared, baseline, dataset};
 use crate::store::Store;
 use crate::workspace::{Workspace, WorkspaceLock};
-use taskwright_base::Digest;
 use taskwright_base::{Error, Result};
 
 /// What a build is asked to do.
@@ -286,11 +285,6 @@ fn make_shared(context: &Context<'_>, open: &[Open<'_>]) {
         || context.baselines.par_iter().for_each(|node| drop(baseline::shared(context, node))),
         || datasets.par_iter().for_each(|spec| drop(dataset::shared(context, spec))),
     );
-}
-
-/// A name for the `--set` arguments.
-fn set_digest(set: &BTreeMap<String, String>) -> Digest {
-    Digest::of(serde_json::to_string(set).unwrap_or_default().as_bytes())
 }
 
 fn address(group: &Arc<Group>) -> usize {

@@ -13,7 +13,8 @@ use camino::Utf8Path;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Filed, NodeRecord, Section, SpecRecord, State, TASK_SECTIONS, TaskRecord, decode, encode};
+use super::codec::{decode, encode};
+use super::{Filed, NodeRecord, Section, SpecRecord, State, TASK_SECTIONS, TaskRecord};
 use crate::error::advised;
 use crate::error::failed;
 use crate::inputs::Group;

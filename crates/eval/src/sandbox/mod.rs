@@ -43,6 +43,7 @@ use serde::{Deserialize, Serialize};
 use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result, failed};
 
+pub(crate) use self::folder::make_folder;
 use self::order::RunLimits;
 pub(crate) use self::running::Cell;
 pub(crate) use self::users::Lease;
@@ -350,13 +351,4 @@ fn programs(path: &str) -> Vec<PathBuf> {
     found.sort();
     found.dedup();
     found
-}
-
-/// Makes a folder with exactly these rights, whatever the umask is.
-pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<()> {
-    match DirBuilder::new().mode(mode).create(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && path.is_dir() => {}
-        made => made.map_err(failed("making", path))?,
-    }
-    std::fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed("changing", path))
 }

@@ -15,11 +15,12 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal};
 use taskwright_base::{Result, failed, failed_to};
 
+use super::Sandbox;
+use super::folder::{self, make_folder};
 use super::order::{self, NotStarted, Order, Report, RunLimits};
 use super::supervise::{USER_LOCK, handle_of};
 use super::user::User;
 use super::users::Lease;
-use super::{Sandbox, folder, make_folder};
 
 /// How long a watcher may take to end everything below it before it is ended itself.
 const PATIENCE: Duration = Duration::from_secs(15);

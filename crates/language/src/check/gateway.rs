@@ -77,7 +77,12 @@ fn scope_rules(context: &mut Context<'_>, name: &str, scope: &GatewayScope) {
             );
         }
     }
-    super::refuse_doubles(context, &["gateway", name, "allowed_models"], &scope.allowed_models, "model");
+    super::rules::refuse_doubles(
+        context,
+        &["gateway", name, "allowed_models"],
+        &scope.allowed_models,
+        "model",
+    );
     let limits = [
         ("max_requests", scope.max_requests),
         ("max_tokens", scope.max_tokens),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use taskwright_harbor::HARBOR_VERSION;
 
-use super::{Context, args, at_least_one};
+use super::rules::at_least_one;
+use super::{Context, args};
 use crate::model::{HarborRun, InnerDocker, RunAs, TaskSource};
 use taskwright_base::text::nearest;
 
@@ -212,7 +213,7 @@ pub fn extras<T>(context: &mut Context<'_, T>, path: &[&str], extras: &[String])
             );
         }
     }
-    super::refuse_doubles(context, path, extras, "part");
+    super::rules::refuse_doubles(context, path, extras, "part");
 }
 
 fn is_number(text: &str) -> bool {
@@ -330,7 +331,7 @@ pub fn exceptions<T>(
                 );
             }
         }
-        super::refuse_doubles(context, path, names, "exception");
+        super::rules::refuse_doubles(context, path, names, "exception");
     }
     for (index, name) in exclude.1.iter().enumerate() {
         if let Some(first) = include.1.iter().position(|included| included == name) {

@@ -1,6 +1,7 @@
 //! Limits, and whether the timeouts leave time for what must run.
 
-use super::{Context, at_least_one, evaluation_problem, finalize_problem, share};
+use super::rules::{at_least_one, share};
+use super::{Context, evaluation_problem, finalize_problem};
 use crate::model::{Access, Mode, Samples};
 
 pub fn check(context: &mut Context<'_>) {

@@ -1,6 +1,7 @@
 //! The objective, its constraints, and how the candidate that counts is chosen.
 
-use super::{Context, at_least_one, share};
+use super::Context;
+use super::rules::{at_least_one, share};
 use crate::model::{Access, Direction};
 use taskwright_base::text::{nearest, one_of};
 

@@ -1,6 +1,7 @@
 //! Mode A: the scorer's commands and the dataset's fields.
 
-use super::{Context, at_least_one, baseline, refuse_doubles};
+use super::rules::{at_least_one, refuse_doubles};
+use super::{Context, baseline};
 use taskwright_base::text::nearest;
 
 /// What may stand in braces in a command's argument.

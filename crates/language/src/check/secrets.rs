@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Context, is_env_name, refuse_doubles};
+use super::rules::refuse_doubles;
+use super::{Context, is_env_name};
 use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Context, at_least_one};
+use super::Context;
+use super::rules::at_least_one;
 use crate::model::{Access, Samples, Split};
 
 pub fn check(context: &mut Context<'_>) {
@@ -53,7 +54,7 @@ pub fn list(context: &mut Context<'_>, path: &[&str], ids: &[String]) {
             );
         }
     }
-    super::refuse_doubles(context, path, ids, "sample");
+    super::rules::refuse_doubles(context, path, ids, "sample");
 }
 
 fn floor(context: &mut Context<'_>, name: &str, split: &Split) {

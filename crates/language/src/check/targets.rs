@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Context, at_least_one, splits};
+use super::rules::at_least_one;
+use super::{Context, splits};
 use crate::model::{Access, Samples, Target};
 use taskwright_base::text::{nearest, one_of};
 
