@@ -47,6 +47,8 @@ pub struct BudgetBook {
     /// The optimizer's last evaluation of each tree on the same samples.
     same: HashMap<Samples, u64>,
     pub submitted: Option<Candidate>,
+    /// How often another candidate was submitted.
+    pub submissions: u64,
     pub sealed: bool,
     /// The digest of the verdict, if there is one.
     pub verdict: Option<String>,
@@ -63,6 +65,7 @@ impl BudgetBook {
             Entry::Charged(charged) => self.charged(charged)?,
             Entry::Ended { number, end } => self.ended(*number, end)?,
             Entry::Submitted { commit, tree } => {
+                self.submissions += 1;
                 self.submitted = Some(Candidate { commit: commit.clone(), tree: tree.clone() });
             }
             Entry::Sealed => self.sealed = true,

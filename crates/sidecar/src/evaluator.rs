@@ -84,7 +84,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
 }
 
 impl Runner for Evaluator {
-    fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem> {
+    fn import(&self, upload: &Path, commit: &str, room: u64) -> Result<Candidate, Problem> {
         let failed = |error: &dyn std::fmt::Display| {
             eprintln!("taskwright: importing {commit}: {error}");
             Problem::new(
@@ -95,7 +95,8 @@ impl Runner for Evaluator {
         };
         let id: CommitId = commit.parse().map_err(|error| failed(&error))?;
         let mut pack = File::open(upload).map_err(|error| failed(&error))?;
-        match self.store.import(&id, &mut pack, &self.limits) {
+        let limits = ImportLimits { disk_bytes: room, ..self.limits };
+        match self.store.import(&id, &mut pack, &limits) {
             Ok(new) => Ok(Candidate { commit: new.commit.to_string(), tree: new.tree.to_string() }),
             Err(ImportError::Refused(refusal)) => Err(refused(&refusal)),
             Err(ImportError::Failed(error)) => Err(failed(&error)),
@@ -150,11 +151,15 @@ fn refused(refusal: &Refusal) -> Problem {
     let kind = match refusal {
         Refusal::Damaged { .. } | Refusal::Incomplete { .. } => Kind::Usage,
         Refusal::TooLarge { .. } => Kind::TooLarge,
+        Refusal::NoRoom { .. } => Kind::Full,
         Refusal::Forbidden { .. } | Refusal::ReadOnly { .. } => Kind::Candidate,
     };
     let hint = match refusal {
         Refusal::Damaged { .. } | Refusal::Incomplete { .. } => {
             "use `taskwright eval`, which makes the upload"
+        }
+        Refusal::NoRoom { .. } => {
+            "submit the best of what was evaluated (`taskwright results list`), or commit fewer files and changes"
         }
         Refusal::TooLarge { .. } => "take large files out of the commits since the baseline",
         Refusal::Forbidden { .. } => "remove it, commit, and try again",

@@ -69,6 +69,11 @@ impl Journal {
         Ok((journal, values.into_iter().map(|(_, entry)| entry).collect(), torn))
     }
 
+    /// How many bytes it has.
+    pub fn length(&self) -> u64 {
+        self.log.length()
+    }
+
     /// Appends an entry, durably. After an error the journal is as it was, or takes nothing more.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
         self.log.append(entry)?;

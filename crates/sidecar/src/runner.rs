@@ -17,8 +17,9 @@ pub struct Job {
 }
 
 pub trait Runner: Send + Sync {
-    /// Imports a candidate that was uploaded as a pack; nothing in it is trusted.
-    fn import(&self, upload: &Path, commit: &str) -> Result<Candidate, Problem>;
+    /// Imports a candidate that was uploaded as a pack; nothing in it is trusted. What is kept of it takes so many bytes
+    /// of the disk at most.
+    fn import(&self, upload: &Path, commit: &str, room: u64) -> Result<Candidate, Problem>;
 
     /// How many bytes of the disk all candidates take together.
     fn kept_bytes(&self) -> u64;

@@ -9,7 +9,9 @@ use taskwright_base::write::{self, Durable};
 use taskwright_base::{Result, failed, failed_to};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::admin::protocol::Request;
 use crate::container::{self, Opened};
+use crate::finalize::interim;
 use crate::paths::Paths;
 use crate::{admin, server};
 
@@ -17,12 +19,17 @@ pub fn serve(paths: &Paths, address: SocketAddr) -> Result<()> {
     // Whatever the container was started with: candidates must be able to read their checkouts.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let opened = container::open(paths)?;
-    if let Opened::Intact(service) = &opened {
-        let worker = Arc::clone(service);
-        thread::Builder::new()
-            .name("evaluations".to_owned())
-            .spawn(move || worker.work())
-            .map_err(failed_to("starting the thread that evaluates"))?;
+    match &opened {
+        Opened::Intact(service) => {
+            let worker = Arc::clone(service);
+            start("evaluations", move || worker.work())?;
+            let (service, paths) = (Arc::clone(service), paths.clone());
+            start("evidence", move || interim::keep(&service, &paths))?;
+        }
+        // What would be said to whoever asks for a verdict stands there already, for when nobody can ask.
+        Opened::Damaged { .. } => {
+            drop(opened.act(paths, Request::Finalize, &|line| eprintln!("taskwright: {line}"))?)
+        }
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -33,6 +40,11 @@ pub fn serve(paths: &Paths, address: SocketAddr) -> Result<()> {
     // Handlers that wait for the disk are not waited for: what they wrote is complete or will be dropped.
     runtime.shutdown_background();
     result
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(failed_to(format_args!("starting the thread for {name}")))
 }
 
 async fn run(paths: &Paths, address: SocketAddr, opened: Opened) -> Result<()> {

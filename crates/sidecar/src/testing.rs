@@ -74,7 +74,7 @@ impl Fake {
 }
 
 impl Runner for Fake {
-    fn import(&self, _: &Path, commit: &str) -> Result<Candidate, Problem> {
+    fn import(&self, _: &Path, commit: &str, _: u64) -> Result<Candidate, Problem> {
         Ok(Candidate { commit: commit.to_owned(), tree: commit.to_owned() })
     }
 
@@ -121,7 +121,7 @@ impl Runner for Fake {
                 metrics,
                 failure,
                 feedback: Some(format!("secret of {id}")),
-                log: None,
+                log: Some(format!("log of {id}")),
                 seconds: 0.01,
                 attempts: self.attempts.clone(),
                 copied: None,

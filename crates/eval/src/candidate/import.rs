@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,8 @@ git -c core.bigFileThreshold=8m cat-file --batch --batch-all-objects --buffer ||
 /// What the script ends with where git has looked at the upload and refused it. Whatever else it ends with (there was no
 /// room for another process, say) is not the upload's fault.
 const DAMAGED: i32 = 65;
+/// The least that a file takes of a disk.
+const BLOCK: u64 = 4 << 10;
 
 /// Stores the objects of an uploaded pack in a folder.
 pub(super) fn unpack(
@@ -66,7 +68,7 @@ pub(super) fn unpack(
         environment: &environment,
         input: Some(File::open(&path).map_err(failed("opening", &path))?),
     })?;
-    let mut storing = Storing::new(objects, most);
+    let mut storing = Storing::new(objects, most, limits.disk_bytes);
     let mut said = crate::tail::Tail::new(4000);
     let (start, patience) = (Instant::now(), Duration::from_secs(limits.seconds));
     loop {
@@ -89,7 +91,7 @@ pub(super) fn unpack(
     let order = running.order().clone();
     let report = running.stop();
     if let Some(error) = storing.failed.take() {
-        return Err(error.into());
+        return Err(error);
     }
     if let Some(violation) = report.violation {
         let reason = format!("unpacking was {}", order.limits.passed(violation));
@@ -131,10 +133,13 @@ struct Storing<'a> {
     folder: &'a Path,
     /// Bytes that may still come.
     left: u64,
+    /// Bytes of the disk that all objects may take, and those that they take.
+    room: u64,
+    taken: u64,
     count: u64,
     line: Vec<u8>,
     object: Option<Object>,
-    failed: Option<Error>,
+    failed: Option<ImportError>,
 }
 
 /// An object on its way.
@@ -148,8 +153,8 @@ struct Object {
 }
 
 impl<'a> Storing<'a> {
-    fn new(folder: &'a Path, most: u64) -> Self {
-        Self { folder, left: most, count: 0, line: Vec::new(), object: None, failed: None }
+    fn new(folder: &'a Path, most: u64, room: u64) -> Self {
+        Self { folder, left: most, room, taken: 0, count: 0, line: Vec::new(), object: None, failed: None }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -160,7 +165,7 @@ impl<'a> Storing<'a> {
         }
     }
 
-    fn try_take(&mut self, mut bytes: &[u8]) -> Result<()> {
+    fn try_take(&mut self, mut bytes: &[u8]) -> Result<(), ImportError> {
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| unexpected("too many bytes"))?;
         while let [first, rest @ ..] = bytes {
             match &mut self.object {
@@ -173,7 +178,7 @@ impl<'a> Storing<'a> {
                 }
                 Some(_) => {
                     if *first != b'\n' {
-                        return Err(unexpected("an object without an end"));
+                        return Err(unexpected("an object without an end").into());
                     }
                     bytes = rest;
                     if let Some(object) = self.object.take() {
@@ -189,7 +194,7 @@ impl<'a> Storing<'a> {
                     self.line.push(*first);
                     bytes = rest;
                 }
-                None => return Err(unexpected("a long line")),
+                None => return Err(unexpected("a long line").into()),
             }
         }
         Ok(())
@@ -220,14 +225,21 @@ impl<'a> Storing<'a> {
         Ok(object)
     }
 
-    fn store(&mut self, object: Object) -> Result<()> {
+    fn store(&mut self, object: Object) -> Result<(), ImportError> {
         let Object { name, path, hash, file, .. } = object;
         let computed: String = hex(&hash.finalize());
         if computed != name {
-            return Err(unexpected("an object under another's name"));
+            return Err(unexpected("an object under another's name").into());
         }
         let file = file.finish().map_err(failed("writing", &path))?;
         file.set_permissions(PermissionsExt::from_mode(0o444)).map_err(failed("changing", &path))?;
+        let size = file.metadata().map_err(failed("reading", &path))?;
+        // However little is in it; and what is not yet on the disk will be.
+        let size = size.blocks().saturating_mul(512).max(size.len().div_ceil(BLOCK).saturating_mul(BLOCK));
+        self.taken = self.taken.saturating_add(size);
+        if self.taken > self.room {
+            return Err(Refusal::NoRoom { objects: self.count + 1, room: self.room }.into());
+        }
         let folder = self.folder.join(&name[..2]);
         make_folder(&folder, 0o755)?;
         let place = folder.join(&name[2..]);
@@ -296,7 +308,7 @@ mod tests {
     #[test]
     fn objects_are_stored_under_their_own_names_only() {
         let folder = tempfile::tempdir().unwrap();
-        let mut storing = Storing::new(folder.path(), 1000);
+        let mut storing = Storing::new(folder.path(), 1000, u64::MAX);
         let good = b"ce013625030ba8dba906f756967f9e9ca394464a blob 6\nhello\n\n";
         // However it comes in pieces.
         good.chunks(1).for_each(|piece| storing.take(piece));
@@ -313,11 +325,11 @@ mod tests {
             &[b'x'; 200],
             &[b'\n'; 2000],
         ] {
-            let mut storing = Storing::new(folder.path(), 1000);
+            let mut storing = Storing::new(folder.path(), 1000, u64::MAX);
             storing.take(bad);
             assert!(storing.failed.is_some(), "{}", String::from_utf8_lossy(bad));
         }
-        let mut cut = Storing::new(folder.path(), 1000);
+        let mut cut = Storing::new(folder.path(), 1000, u64::MAX);
         cut.take(&good[..50]);
         assert!(cut.finish(&Contents { objects: 1, unpacked: 6 }).is_err());
     }

@@ -101,6 +101,8 @@ pub struct ImportLimits {
     pub added_bytes: u64,
     /// The most files and folders of the candidate's tree.
     pub entries: u64,
+    /// The most bytes of the disk that its objects may take when they are unpacked: each is a file.
+    pub disk_bytes: u64,
     /// The most seconds that it may take to unpack.
     pub seconds: u64,
 }
@@ -114,6 +116,7 @@ impl From<&Limits> for ImportLimits {
             unpacked_bytes: added_bytes.saturating_mul(4).saturating_add(16 << 20),
             added_bytes,
             entries: 50_000,
+            disk_bytes: u64::MAX,
             seconds: 120,
         }
     }
@@ -136,6 +139,14 @@ pub enum Refusal {
         what: String,
         /// The limit.
         limit: String,
+    },
+    /// There is less room on our side than it takes.
+    #[error("its {objects} objects take more than the {} MiB of the disk that are left for it", room >> 20)]
+    NoRoom {
+        /// How many objects were unpacked before there was no room.
+        objects: u64,
+        /// How many bytes there were.
+        room: u64,
     },
     /// The pack and the baseline do not hold the commit, or not all of its history and files.
     #[error("commit {commit} is not complete: {reason}")]

@@ -208,6 +208,7 @@ mod tests {
         unpacked_bytes: 8 << 20,
         added_bytes: 4 << 20,
         entries: 10,
+        disk_bytes: u64::MAX,
         seconds: 10,
     };
 

@@ -62,9 +62,7 @@ impl Store {
             let bytes = folder::usage(&objects, u64::MAX).bytes.to_string();
             write::atomic(dir.join(BASELINE_BYTES), Durable::Yes, bytes.as_bytes())?;
         }
-        let of_baseline = std::fs::read_to_string(dir.join(BASELINE_BYTES)).ok();
-        let of_baseline = of_baseline.and_then(|text| text.parse().ok()).unwrap_or(0);
-        let kept = folder::usage(&objects, u64::MAX).bytes.saturating_sub(of_baseline);
+        let kept = kept(&dir, &objects);
         let unlimited = ImportLimits { entries: u64::MAX, ..ImportLimits::none() };
         let baseline_entries = tree::list(&git, &tree, &unlimited)
             .map_err(|error| Error::new(format!("the baseline cannot be used: {error}")))?;
@@ -133,7 +131,12 @@ impl Store {
         let git = self.git.with_objects(&incoming.0);
         let (candidate, entries) = self.examine(&git, commit, limits)?;
         let more = folder::usage(&incoming.0, u64::MAX).bytes;
-        import::adopt(&incoming.0, &self.git.dir().join("objects"))?;
+        let objects = self.git.dir().join("objects");
+        if let Err(error) = import::adopt(&incoming.0, &objects) {
+            // Some are there by now, and nobody refers to them; they count all the same.
+            self.kept.store(kept(&self.dir, &objects), Ordering::Relaxed);
+            return Err(error.into());
+        }
         self.kept.fetch_add(more, Ordering::Relaxed);
         self.remember(&candidate)?;
         self.trees().insert(candidate.tree.clone(), Arc::new(entries));
@@ -277,6 +280,13 @@ impl Store {
     }
 }
 
+/// Bytes on disk of all objects but the baseline's.
+fn kept(dir: &Path, objects: &Path) -> u64 {
+    let of_baseline = std::fs::read_to_string(dir.join(BASELINE_BYTES)).ok();
+    let of_baseline = of_baseline.and_then(|text| text.parse().ok()).unwrap_or(0);
+    folder::usage(objects, u64::MAX).bytes.saturating_sub(of_baseline)
+}
+
 /// Makes the repository, unless it is there.
 fn prepare(git: &Git) -> Result<()> {
     let dir = git.dir().to_string_lossy().into_owned();
@@ -383,6 +393,7 @@ impl ImportLimits {
             unpacked_bytes: none,
             added_bytes: none,
             entries: none,
+            disk_bytes: none,
             seconds: none,
         }
     }

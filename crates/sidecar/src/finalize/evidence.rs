@@ -140,9 +140,34 @@ fn prepare(folder: &Path) -> Result<()> {
 
 /// Puts a verdict where it is collected, and nothing else: there is nothing to show for it.
 pub fn publish_alone(verdict: &Verdict, paths: &Paths) -> Result<()> {
+    prepare(&paths.evidence)?;
+    publish_verdict(verdict, paths, &[REWARD, EVALUATIONS, BUNDLE])
+}
+
+/// Puts a verdict where it is collected that speaks of work which is not over. What else is there stays: it is the
+/// optimizer's own.
+pub fn publish_interim(verdict: &Verdict, paths: &Paths) -> Result<()> {
+    fs::create_dir_all(&paths.evidence).map_err(failed("making", &paths.evidence))?;
+    publish_verdict(verdict, paths, &[REWARD, EVALUATIONS])
+}
+
+/// Puts the candidate that is submitted where it is collected, with the baseline that it stands on.
+pub fn publish_submission(service: &Service, paths: &Paths, commit: &str) -> Result<()> {
     let to = &paths.evidence;
-    prepare(to)?;
-    for path in [REWARD, EVALUATIONS, BUNDLE].map(|name| to.join(name)) {
+    let part = to.join(format!("{BUNDLE}.part"));
+    service.runner.bundle(&[commit.to_owned()], &part)?;
+    fs::rename(&part, to.join(BUNDLE)).map_err(failed("renaming", &part))?;
+    readable(to).map_err(failed("opening to all", to))
+}
+
+/// Whether there is a verdict where it is collected.
+pub fn is_published(paths: &Paths) -> bool {
+    paths.evidence.join(VERDICT).exists()
+}
+
+fn publish_verdict(verdict: &Verdict, paths: &Paths, without: &[&str]) -> Result<()> {
+    let to = &paths.evidence;
+    for path in without.iter().map(|name| to.join(name)) {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("removing", &path)(error));

@@ -12,13 +12,14 @@
 
 mod choose;
 mod evidence;
+pub mod interim;
 mod pool;
 mod targets;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use taskwright_base::{Error, Result, failed};
@@ -34,10 +35,14 @@ pub use evidence::master as evidence_master;
 /// One at a time: who comes second gets the verdict of the first.
 static ONE: Mutex<()> = Mutex::new(());
 
+fn one() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub fn finalize(service: &Service, paths: &Paths, tell: Tell<'_>) -> Result<Value> {
     // Before anything else, and before waiting for anybody: from here on nothing the optimizer sends counts.
     service.seal()?;
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = one();
     if let Some(digest) = service.book().verdict.clone() {
         tell("there is a verdict already: it stands".to_owned());
         evidence::publish(service, paths, Some(&digest))?;
@@ -65,7 +70,7 @@ fn done(service: &Service, paths: &Paths) -> Result<Value> {
 
 /// Writes the evidence of the work so far, without a verdict.
 pub fn archive(service: &Service, paths: &Paths, tell: Tell<'_>) -> Result<Value> {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = one();
     if service.book().verdict.is_none() {
         evidence::write_record(service, tell)?;
     }
@@ -81,7 +86,7 @@ pub fn give_up(
     paths: &Paths,
     tell: Tell<'_>,
 ) -> Result<Value> {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = one();
     tell(why.to_owned());
     let mut verdict = Verdict::new(config, digest);
     verdict.reasons.push(why.to_owned());

@@ -226,6 +226,64 @@ fn several_targets_have_keys_of_their_own_and_the_first_is_the_reward() {
 }
 
 #[test]
+fn a_disk_that_is_full_to_the_last_byte_ends_in_a_verdict() {
+    let root = tempfile::tempdir().unwrap();
+    let state = root.path().join("state");
+    std::fs::create_dir(&state).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=128m", "tmpfs"];
+    let mounted = std::process::Command::new("mount").args(mount).arg(&state).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this user may not mount a small disk");
+        return;
+    }
+    struct Mounted(std::path::PathBuf);
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+        }
+    }
+    let _mounted = Mounted(state.clone());
+    let fake = Fake::default();
+    let service = testing::service(&state, testing::config(), &fake);
+    let trial = Trial { root, fake, service };
+    trial.fake.set(&commit(1), Way::Value(0.25));
+    trial.fake.set(&commit(2), Way::Value(0.25));
+    trial.evaluate(1, &Choice::All);
+    trial.service.submit(&commit(1)).unwrap();
+    // Whatever it is that fills it.
+    let mut noise = std::fs::File::create(state.join("noise")).unwrap();
+    while std::io::Write::write(&mut noise, &[1; 4096]).is_ok() {}
+    // What is left of the last block takes a few lines more.
+    while trial.service.submit(&commit(2)).and_then(|_| trial.service.submit(&commit(1))).is_ok() {}
+    assert_eq!(trial.finalize()["outcome"], "scored");
+    assert_eq!(trial.reward().unwrap(), serde_json::json!({ "reward": 0.25 }));
+}
+
+#[test]
+fn while_the_work_goes_on_the_evidence_says_why_there_is_no_reward() {
+    let trial = Trial::new(testing::config(), Fake::default());
+    let (service, paths) = (Arc::clone(&trial.service), trial.paths());
+    std::thread::spawn(move || super::interim::keep(&service, &paths));
+    let verdict = || read(&trial.paths().evidence.join("verdict.json")).unwrap_or_default();
+    testing::wait_until("there is something", || reasons(&verdict()).contains("nothing was submitted"));
+    assert_eq!(verdict()["outcome"], "unscored");
+    trial.evaluate(1, &Choice::All);
+    trial.service.submit(&commit(1)).unwrap();
+    let said = format!("commit {} was submitted, after 1 evaluations", commit(1));
+    testing::wait_until("the submission is told of", || reasons(&verdict()).contains(&said));
+    let bundle = trial.paths().evidence.join("candidates.bundle");
+    testing::wait_until("the candidate is there", || {
+        std::fs::read_to_string(&bundle).is_ok_and(|text| text == commit(1))
+    });
+    assert!(!trial.paths().evidence.join("evaluations.jsonl").exists());
+    // And the verdict is the last word.
+    let last = trial.finalize();
+    assert_eq!(last["outcome"], "scored");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!((verdict(), trial.reward().unwrap()["reward"].as_f64()), (last, Some(1.0)));
+}
+
+#[test]
 fn an_archive_has_no_verdict() {
     let trial = Trial::new(testing::config(), Fake::default());
     trial.evaluate(1, &Choice::All);

@@ -15,7 +15,12 @@ use super::memory::{Memory, Share};
 use crate::api::PROBLEM;
 use crate::problem::{Kind, Problem};
 
-const MOST_JSON: usize = 4 << 20;
+/// What a JSON body may have that lists no samples.
+pub const MOST_JSON: usize = 64 << 10;
+/// What an answer of one thing takes, most likely. So much every connection has without asking for it.
+pub const SMALL: usize = 8 << 10;
+/// What an answer of many things takes, most likely.
+pub const LARGE: usize = 512 << 10;
 /// How much more memory the value of a JSON body may take than its text: a list of samples with the shortest ids.
 const EXPANSION: usize = 14;
 /// How long a JSON body may take to arrive.
@@ -53,15 +58,32 @@ impl IntoResponse for Problem {
     }
 }
 
-pub fn json<T: Serialize>(status: StatusCode, value: &T) -> Answer {
-    let body = serde_json::to_vec(value)
+/// Makes an answer within the memory that there is for all: it is not made before about what it takes is free, and what it
+/// really takes is given back when it is sent, or nobody waits for it any more.
+pub async fn answer<T: Serialize>(
+    memory: &Memory,
+    about: usize,
+    make: impl AsyncFnOnce() -> Result<(StatusCode, T), Problem>,
+) -> Answer {
+    let share = if about > SMALL { Some(memory.take_for_answer(about).await?) } else { None };
+    let (status, value) = make().await?;
+    let body = serde_json::to_vec(&value)
         .map_err(|error| Problem::new(Kind::Broken, format!("writing the answer: {error}"), "try again"))?;
-    Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
+    let body = if share.is_none() && body.len() <= SMALL {
+        Bytes::from(body)
+    } else {
+        memory.grow(share, body.len())?.keep(body)
+    };
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response())
 }
 
-/// Reads a body as JSON, with the share of the memory that its value takes.
-pub async fn read<T: DeserializeOwned>(body: Body, memory: &Memory) -> Result<(T, Option<Share>), Problem> {
-    let received = tokio::time::timeout(BODY_TIMEOUT, receive(body, memory)).await;
+/// Reads a body of at most so many bytes as JSON, with the share of the memory that its value takes.
+pub async fn read<T: DeserializeOwned>(
+    body: Body,
+    most: usize,
+    memory: &Memory,
+) -> Result<(T, Option<Share>), Problem> {
+    let received = tokio::time::timeout(BODY_TIMEOUT, receive(body, most, memory)).await;
     let (bytes, share) = received.map_err(|_| too_slow())??;
     let value = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(
@@ -73,18 +95,18 @@ pub async fn read<T: DeserializeOwned>(body: Body, memory: &Memory) -> Result<(T
     Ok((value, share))
 }
 
-async fn receive(mut body: Body, memory: &Memory) -> Result<(Vec<u8>, Option<Share>), Problem> {
+async fn receive(mut body: Body, most: usize, memory: &Memory) -> Result<(Vec<u8>, Option<Share>), Problem> {
     let (mut bytes, mut share) = (Vec::new(), None);
     let unreadable = |why: &dyn std::fmt::Display| {
         Problem::new(
             Kind::TooLarge,
             format!("the body cannot be read: {why}"),
-            format!("a request's body has at most {MOST_JSON} bytes"),
+            format!("the body of this request has at most {most} bytes"),
         )
     };
     while let Some(frame) = next(&mut body).await {
         let Ok(data) = frame.map_err(|error| unreadable(&error))?.into_data() else { continue };
-        if bytes.len() + data.len() > MOST_JSON {
+        if bytes.len() + data.len() > most {
             return Err(unreadable(&"it is too long"));
         }
         memory.add(&mut share, data.len() * EXPANSION).await?;

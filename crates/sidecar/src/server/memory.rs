@@ -1,8 +1,8 @@
-//! How much memory all requests together may take: bodies that arrive, and samples that wait to be read.
+//! How much memory all requests together may take: bodies that arrive, and answers that wait to be read.
 //!
-//! Each connection is bounded by itself, but an optimizer may open a thousand of them, and a sidecar that is killed for
-//! want of memory too often stays down, with the result. So what is kept in memory for a client is drawn from one budget,
-//! and given back when it is parsed or sent. Who finds nothing left waits; a request that waits too long is refused.
+//! Each connection is bounded by itself, but an optimizer may open hundreds of them, and what the sidecar is killed with
+//! is its own trial. So what is kept in memory for a client is drawn from one budget, and given back when it is parsed or
+//! sent. Who finds nothing left waits; a request that waits too long is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,21 +46,40 @@ impl Memory {
         tokio::time::timeout(self.wait, asked).await.ok()?.ok().map(Share)
     }
 
+    /// A share for an answer that is about to be made, or the refusal to make it.
+    pub async fn take_for_answer(&self, bytes: usize) -> Result<Share, Problem> {
+        self.take(bytes).await.ok_or_else(overloaded)
+    }
+
+    /// A share that has grown, if need be, to so many bytes: at once or not at all, since what it is for is there already.
+    pub fn grow(&self, share: Option<Share>, bytes: usize) -> Result<Share, Problem> {
+        let has = share.as_ref().map_or(0, |share| share.0.num_permits());
+        let more = bytes.div_ceil(UNIT).min(self.units).saturating_sub(has);
+        let more = Arc::clone(&self.free).try_acquire_many_owned(u32::try_from(more).unwrap_or(u32::MAX));
+        let mut grown = Share(more.map_err(|_| overloaded())?);
+        if let Some(share) = share {
+            grown.0.merge(share.0);
+        }
+        Ok(grown)
+    }
+
     /// Adds to a request's share, or refuses the request.
     pub async fn add(&self, share: &mut Option<Share>, bytes: usize) -> Result<(), Problem> {
-        let more = self.take(bytes).await.ok_or_else(|| {
-            Problem::new(
-                Kind::Overloaded,
-                "too many requests are being received and answered at the moment",
-                "close some connections, and try again",
-            )
-        })?;
+        let more = self.take(bytes).await.ok_or_else(overloaded)?;
         match share {
             Some(share) => share.0.merge(more.0),
             None => *share = Some(more),
         }
         Ok(())
     }
+}
+
+fn overloaded() -> Problem {
+    Problem::new(
+        Kind::Overloaded,
+        "too many requests are being received and answered at the moment",
+        "close some connections, and try again",
+    )
 }
 
 impl Share {

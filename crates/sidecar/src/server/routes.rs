@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde::Serialize;
 
-use super::answer::{Answer, Name, blocking, json, read};
+use super::answer::{Answer, LARGE, MOST_JSON, Name, SMALL, answer, blocking, read};
 use super::memory::Memory;
 use super::{events, upload};
 use crate::api::{NewEvaluation, Nomination, PREFIX};
@@ -17,6 +17,9 @@ use crate::problem::{Kind, Problem};
 use crate::service::{Service, parse_id};
 
 type Shared = State<Arc<Service>>;
+
+/// What a JSON body may have that lists samples, however many there are.
+const MOST_LISTED: usize = 4 << 20;
 
 #[derive(Clone)]
 struct Server {
@@ -81,23 +84,24 @@ struct Health {
     version: &'static str,
 }
 
-async fn health() -> Answer {
-    json(StatusCode::OK, &Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
+async fn health(State(memory): State<Memory>) -> Answer {
+    let health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
+    answer(&memory, SMALL, async || Ok((StatusCode::OK, health))).await
 }
 
-async fn plan(State(service): Shared) -> Answer {
-    json(StatusCode::OK, &crate::rules::plan(&service))
+async fn plan(State(service): Shared, State(memory): State<Memory>) -> Answer {
+    answer(&memory, LARGE, async || Ok((StatusCode::OK, crate::rules::plan(&service)))).await
 }
 
-async fn status(State(service): Shared) -> Answer {
-    json(StatusCode::OK, &service.status())
+async fn status(State(service): Shared, State(memory): State<Memory>) -> Answer {
+    answer(&memory, LARGE, async || Ok((StatusCode::OK, service.status()))).await
 }
 
-async fn candidate(State(service): Shared, Name(commit): Name) -> Answer {
-    json(StatusCode::OK, &service.candidate(&commit)?)
+async fn candidate(State(service): Shared, State(memory): State<Memory>, Name(commit): Name) -> Answer {
+    answer(&memory, SMALL, async || Ok((StatusCode::OK, service.candidate(&commit)?))).await
 }
 
-async fn list(State(service): Shared, RawQuery(query): RawQuery) -> Answer {
+async fn list(State(service): Shared, State(memory): State<Memory>, RawQuery(query): RawQuery) -> Answer {
     let from = match query.as_deref() {
         None | Some("") => Some(0),
         Some(query) => query.strip_prefix("from=").and_then(|from| from.parse().ok()),
@@ -109,25 +113,40 @@ async fn list(State(service): Shared, RawQuery(query): RawQuery) -> Answer {
             "write `?from=N`, where a page says it goes on",
         )
     })?;
-    json(StatusCode::OK, &service.list(from))
+    answer(&memory, LARGE, async || Ok((StatusCode::OK, service.list(from)))).await
+}
+
+/// How long the body is that names every sample of the largest split, each character escaped.
+fn most_to_evaluate(service: &Service) -> usize {
+    let named = |ids: &Vec<String>| ids.iter().map(|id| id.len().saturating_mul(6) + 3).sum::<usize>();
+    service.evaluable().map(|(_, split)| named(&split.samples)).max().unwrap_or(0).saturating_add(MOST_JSON)
 }
 
 async fn create(State(service): Shared, State(memory): State<Memory>, body: Body) -> Answer {
-    let (asked, _share): (NewEvaluation, _) = read(body, &memory).await?;
-    let evaluation = blocking(move || service.evaluate(&asked.commit, &asked.split, &asked.samples)).await?;
-    json(StatusCode::CREATED, &evaluation)
+    let most = most_to_evaluate(&service).min(MOST_LISTED);
+    let (asked, _share): (NewEvaluation, _) = read(body, most, &memory).await?;
+    answer(&memory, SMALL, async || {
+        let evaluation = blocking(move || service.evaluate(&asked.commit, &asked.split, &asked.samples));
+        Ok((StatusCode::CREATED, evaluation.await?))
+    })
+    .await
 }
 
-async fn show(State(service): Shared, Name(id): Name) -> Answer {
-    json(StatusCode::OK, &service.evaluation(parse_id(&id)?)?)
-}
-
-async fn cancel(State(service): Shared, Name(id): Name) -> Answer {
+async fn show(State(service): Shared, State(memory): State<Memory>, Name(id): Name) -> Answer {
     let number = parse_id(&id)?;
-    json(StatusCode::OK, &blocking(move || service.cancel(number)).await?)
+    answer(&memory, SMALL, async || Ok((StatusCode::OK, service.evaluation(number)?))).await
+}
+
+async fn cancel(State(service): Shared, State(memory): State<Memory>, Name(id): Name) -> Answer {
+    let number = parse_id(&id)?;
+    answer(&memory, SMALL, async || Ok((StatusCode::OK, blocking(move || service.cancel(number)).await?)))
+        .await
 }
 
 async fn submit(State(service): Shared, State(memory): State<Memory>, body: Body) -> Answer {
-    let (asked, _share): (Nomination, _) = read(body, &memory).await?;
-    json(StatusCode::OK, &blocking(move || service.submit(&asked.commit)).await?)
+    let (asked, _share): (Nomination, _) = read(body, MOST_JSON, &memory).await?;
+    answer(&memory, SMALL, async || {
+        Ok((StatusCode::OK, blocking(move || service.submit(&asked.commit)).await?))
+    })
+    .await
 }

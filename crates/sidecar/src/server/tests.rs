@@ -18,6 +18,7 @@ struct Running {
     fake: Fake,
     address: SocketAddr,
     remote: Remote,
+    service: std::sync::Arc<crate::service::Service>,
 }
 
 fn start() -> Running {
@@ -29,17 +30,18 @@ fn start_within(memory: Memory) -> Running {
     let fake = Fake::default();
     let service = testing::service(&folder.path().join("state"), testing::config(), &fake);
     let (sender, receiver) = std::sync::mpsc::channel();
+    let served = std::sync::Arc::clone(&service);
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async move {
             let listener = super::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
-            super::listen(listener, routes_within(service, memory)).await;
+            super::listen(listener, routes_within(served, memory)).await;
         });
     });
     let address = receiver.recv().unwrap();
     let remote = Remote::at(&format!("http://{address}"), Some(Duration::from_mins(5)));
-    Running { folder, fake, address, remote }
+    Running { folder, fake, address, remote, service }
 }
 
 impl Running {
@@ -230,6 +232,43 @@ fn hundreds_of_half_sent_bodies_share_one_budget_of_memory() {
     testing::wait_until("there is room again", || {
         running.create(&json!({ "commit": commit(1), "split": "train" })).is_ok()
     });
+}
+
+#[test]
+fn an_answer_that_nobody_reads_keeps_its_share_of_the_memory() {
+    use super::answer::{LARGE, answer};
+    use axum::http::StatusCode;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let memory = Memory::of(1 << 20, Duration::from_millis(10));
+    let answer =
+        |length: usize| answer(&memory, LARGE, async move || Ok((StatusCode::OK, "x".repeat(length))));
+    runtime.block_on(async {
+        // However wrong the guess is: it is the real length that is kept.
+        let unread = [answer(10).await.unwrap(), answer(900 << 10).await.unwrap()];
+        assert_eq!(answer(10).await.unwrap_err().kind, Kind::Overloaded);
+        drop(unread);
+        assert!(answer(10).await.is_ok());
+    });
+}
+
+#[test]
+fn an_upload_that_is_under_way_when_the_work_ends_is_refused() {
+    let running = start();
+    let head = format!(
+        "PUT /v1/candidates/{} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 100000\r\n\r\n",
+        commit(77)
+    );
+    let mut stream = TcpStream::connect(running.address).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&[0; 1000]).unwrap();
+    let upload = running.folder.path().join("state").join(crate::service::UPLOAD);
+    testing::wait_until("it is being written", || upload.exists());
+    running.service.seal().unwrap();
+    let _ = stream.write_all(&vec![0; 99_000]);
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.starts_with("HTTP/1.1 409"), "{answer}");
+    testing::wait_until("it is gone", || !upload.exists());
 }
 
 #[test]

@@ -5,19 +5,26 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::http::StatusCode;
 use tokio::sync::{Mutex, mpsc};
 
-use super::answer::{Answer, Name, blocking, json, next, too_slow};
+use super::answer::{Answer, Name, SMALL, answer, blocking, next, too_slow};
+use super::memory::Memory;
+use crate::api::Candidate;
 use crate::problem::{Kind, Problem};
-use crate::service::Service;
+use crate::service::{Service, UPLOAD};
 
 /// How long an upload may take between two pieces.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an upload may take whatever its size, and how many bytes must come in each second after that: others wait.
+const GRACE: Duration = Duration::from_mins(1);
+const LEAST_RATE: u64 = 64 << 10;
+/// How long an upload waits for its turn.
+const TURN: Duration = Duration::from_mins(3);
 /// How long the rest of a refused upload is listened to.
 const DRAIN_TIME: Duration = Duration::from_mins(1);
 /// How long it may pause.
@@ -26,11 +33,22 @@ const DRAIN_PAUSE: Duration = Duration::from_secs(10);
 static ONE: Mutex<()> = Mutex::const_new(());
 
 /// Imports a candidate. Uploading one that is there already changes nothing.
-pub async fn upload(State(service): State<Arc<Service>>, Name(commit): Name, body: Body) -> Answer {
-    match service.candidate(&commit) {
-        Err(problem) if problem.kind == Kind::NotFound => {}
-        known => return json(StatusCode::OK, &known?),
-    }
+pub async fn upload(
+    State(service): State<Arc<Service>>,
+    State(memory): State<Memory>,
+    Name(commit): Name,
+    body: Body,
+) -> Answer {
+    answer(&memory, SMALL, async || match service.candidate(&commit) {
+        Err(problem) if problem.kind == Kind::NotFound => {
+            Ok((StatusCode::CREATED, take(service, commit, body).await?))
+        }
+        known => Ok((StatusCode::OK, known?)),
+    })
+    .await
+}
+
+async fn take(service: Arc<Service>, commit: String, mut body: Body) -> Result<Candidate, Problem> {
     let most = service.config.limits.candidate_mb.saturating_mul(1 << 20).saturating_add(1 << 20);
     let too_large = || {
         Problem::new(
@@ -39,19 +57,24 @@ pub async fn upload(State(service): State<Arc<Service>>, Name(commit): Name, bod
             "take large files out of the history since the baseline: `git rebase` or a new branch from it",
         )
     };
-    let mut body = body;
     if HttpBody::size_hint(&body).lower() > most {
         drain(&mut body).await;
         return Err(too_large());
     }
-    let _one = ONE.lock().await;
+    let _one = tokio::time::timeout(TURN, ONE.lock()).await.map_err(|_| {
+        Problem::new(
+            Kind::Overloaded,
+            format!("other uploads took longer than {} s", TURN.as_secs()),
+            "wait for them, or end them, and try again",
+        )
+    })?;
     let (room, full) = service.room_for_upload();
     let refusal = if room < most { full } else { too_large() };
-    let temporary = Temporary(service.state.join("upload.pack"));
+    let temporary = Temporary(service.state.join(UPLOAD));
     let (pieces, receiver) = mpsc::channel::<Bytes>(4);
     let path = temporary.0.clone();
     let writer = tokio::task::spawn_blocking(move || write(&path, receiver));
-    let received = receive(&mut body, &pieces, most.min(room), refusal).await;
+    let received = receive(&service, &mut body, &pieces, most.min(room), refusal).await;
     if received.is_err() {
         drain(&mut body).await;
     }
@@ -66,23 +89,29 @@ pub async fn upload(State(service): State<Arc<Service>>, Name(commit): Name, bod
         )
     })?;
     let importer = Arc::clone(&service);
-    let candidate = blocking(move || {
+    blocking(move || {
         let candidate = importer.import(&temporary.0, &commit);
         drop(temporary);
         candidate
     })
-    .await?;
-    json(StatusCode::CREATED, &candidate)
+    .await
 }
 
 async fn receive(
+    service: &Service,
     body: &mut Body,
     pieces: &mpsc::Sender<Bytes>,
     most: u64,
     too_large: Problem,
 ) -> Result<(), Problem> {
     let mut size = 0;
+    let start = Instant::now();
     loop {
+        // What it would take of the disk is for the end now.
+        service.refuse_if_over()?;
+        if is_too_slow(size, start.elapsed()) {
+            return Err(too_slow());
+        }
         let frame = match tokio::time::timeout(PIECE_TIMEOUT, next(body)).await {
             Err(_) => return Err(too_slow()),
             Ok(None) => return Ok(()),
@@ -102,6 +131,10 @@ async fn receive(
             return Ok(());
         }
     }
+}
+
+fn is_too_slow(size: u64, elapsed: Duration) -> bool {
+    size < elapsed.saturating_sub(GRACE).as_secs().saturating_mul(LEAST_RATE)
 }
 
 /// Lets the rest of a refused body arrive, for a moment: who is still sending does not read the refusal.
@@ -128,5 +161,18 @@ struct Temporary(PathBuf);
 impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_that_trickles_does_not_keep_its_turn() {
+        assert!(!is_too_slow(0, GRACE));
+        assert!(is_too_slow(13, GRACE + Duration::from_secs(1)));
+        // A hundred megabytes over a line of a megabyte a second.
+        assert!(!is_too_slow(100 << 20, Duration::from_secs(100)));
     }
 }

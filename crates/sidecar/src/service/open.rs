@@ -21,6 +21,7 @@ use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, failed, failed_to};
 use taskwright_language::serve::ServeConfig;
 
+use super::room::{Reserve, UPLOAD, on_disk};
 use super::state::Service;
 use crate::budget::{BudgetBook, KnownEvaluation, Location};
 use crate::chained_log::{ChainedLog, Damage};
@@ -77,8 +78,17 @@ pub fn open(
         let what = format!("another service uses `{}`: only one may run at a time", state.display());
         return Err(Error::new(what).into());
     };
+    let upload = state.join(UPLOAD);
+    if upload.exists() {
+        fs::remove_file(&upload).map_err(failed("removing", &upload))?;
+    }
+    // First, as on a full disk it makes room for what follows.
+    let reserve = Reserve::make(&config, state);
     let (mut journal, mut book, recorded) = replay(state, &records, &config_digest)?;
     settle(&mut journal, &mut book, &records, runner.is_deterministic())?;
+    if book.sealed {
+        reserve.release();
+    }
     let choosers: BTreeMap<String, Chooser> =
         config.splits.iter().map(|(name, split)| (name.clone(), Chooser::new(name, split))).collect();
     Ok(Service {
@@ -87,6 +97,9 @@ pub fn open(
         state: state.to_owned(),
         runner,
         choosers,
+        journaled: AtomicU64::new(journal.length()),
+        reserve,
+        changes: <_>::default(),
         journal: Mutex::new(journal),
         book: RwLock::new(book),
         live: Mutex::new(HashMap::new()),
@@ -99,7 +112,7 @@ pub fn open(
     })
 }
 
-/// The journal, begun if there is none, what it adds up to, and how many bytes the records have.
+/// The journal, begun if there is none, what it adds up to, and how many bytes of the disk the records take.
 fn replay(state: &Path, records: &Path, digest: &str) -> Result<(Journal, BudgetBook, u64), OpenError> {
     let (mut journal, entries, torn) = Journal::open(state)?;
     if torn > 0 {
@@ -138,12 +151,12 @@ fn check_head(version: u32, config: &str, expected: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// The numbers of the records that there are, and how many bytes they have together.
+/// The numbers of the records that there are, and how many bytes of the disk they take together.
 fn list_records(records: &Path) -> std::io::Result<(Vec<u64>, u64)> {
     let (mut numbers, mut bytes) = (Vec::new(), 0);
     for entry in fs::read_dir(records)? {
         let entry = entry?;
-        bytes += entry.metadata()?.len();
+        bytes += on_disk(entry.metadata()?.len());
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
         numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));

@@ -95,6 +95,8 @@ impl Service {
     pub fn seal(&self) -> Result<(), Problem> {
         {
             let mut journal = lock(&self.journal);
+            // Room for the seal itself, if need be; nothing of the optimizer's is begun while the journal is ours.
+            self.reserve.release();
             if !self.book().sealed {
                 self.commit(&mut journal, &Entry::Sealed)?;
             }

@@ -16,6 +16,9 @@ use crate::budget::BudgetBook;
 use crate::events::{Charged, Entry, Purpose};
 use crate::problem::{Kind, Problem, shown};
 
+/// How often another candidate may be submitted: each time is a line of the journal, and more than anybody means.
+pub const MOST_SUBMISSIONS: u64 = 10_000;
+
 /// An evaluation that the service makes for itself.
 pub struct OwnRequest<'a> {
     pub purpose: Purpose,
@@ -52,9 +55,12 @@ impl Service {
         }
         self.refuse_if_sealed(&self.book())?;
         let _alone = lock(&self.importing);
-        // As much again as was sent: that is what is kept of it.
-        self.refuse_if_full(upload.metadata().map_or(0, |file| file.len()))?;
-        let candidate = self.runner.import(upload, commit)?;
+        let (room, full) = self.room_for_import();
+        if upload.metadata().map_or(0, |file| file.len()) > room {
+            return Err(full);
+        }
+        // How much it takes is known only when it is unpacked: a pack of 300 kB can hold 80 MB of small files.
+        let candidate = self.runner.import(upload, commit, room)?;
         let mut journal = lock(&self.journal);
         self.refuse_if_sealed(&self.book())?;
         let entry = Entry::Candidate { commit: candidate.commit.clone(), tree: candidate.tree.clone() };
@@ -80,9 +86,22 @@ impl Service {
         if self.book().submitted.as_ref() == Some(&candidate) {
             return Ok(candidate);
         }
+        // Not by what is free: submitting must be possible when nothing else is.
+        if self.book().submissions >= MOST_SUBMISSIONS {
+            return Err(Problem::new(
+                Kind::Full,
+                format!("another candidate was submitted {MOST_SUBMISSIONS} times"),
+                "the last submission stands",
+            ));
+        }
         let entry = Entry::Submitted { commit: candidate.commit.clone(), tree: candidate.tree.clone() };
         self.commit(&mut journal, &entry)?;
         Ok(candidate)
+    }
+
+    /// Refuses whatever comes after the work is over.
+    pub fn refuse_if_over(&self) -> Result<(), Problem> {
+        self.refuse_if_sealed(&self.book())
     }
 
     fn refuse_if_sealed(&self, book: &BudgetBook) -> Result<(), Problem> {
@@ -130,7 +149,7 @@ impl Service {
                 });
                 return Ok(evaluation);
             }
-            self.refuse_if_full(0)?;
+            self.refuse_if_full(chosen.samples.len())?;
             if self.queue_is_full() {
                 return Err(Problem::new(
                     Kind::Busy,

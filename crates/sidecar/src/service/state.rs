@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,6 +12,7 @@ use taskwright_eval::Cancel;
 use taskwright_language::serve::ServeConfig;
 use tokio::sync::watch;
 
+use super::room::Reserve;
 use crate::api::State;
 use crate::budget::BudgetBook;
 use crate::chooser::Chooser;
@@ -51,7 +52,12 @@ pub struct Service {
     /// Locked while a candidate runs, so that none disturbs another's measurement.
     pub(super) running: Mutex<()>,
     pub(super) importing: Mutex<()>,
+    /// Bytes on disk of all records, and of the journal.
     pub(super) recorded: AtomicU64,
+    pub(super) journaled: AtomicU64,
+    pub(super) reserve: Reserve,
+    /// Counts what was written, for whoever waits for the next.
+    pub(super) changes: (Mutex<u64>, Condvar),
     /// One service at a time uses the state.
     pub(super) _lock: LockFile,
 }
@@ -81,6 +87,9 @@ impl Service {
             )
         };
         journal.append(entry).map_err(|error| failed(&error))?;
+        self.journaled.store(journal.length(), Ordering::Relaxed);
+        *lock(&self.changes.0) += 1;
+        self.changes.1.notify_all();
         self.book_mut().apply(entry).map_err(|error| failed(&error))
     }
 
@@ -95,6 +104,12 @@ impl Service {
 
     pub fn size_of(&self, split: &str) -> usize {
         self.config.splits.get(split).map_or(0, |split| split.samples.len())
+    }
+
+    /// Waits until more was written than when it said so last; says how much it is now.
+    pub fn wait_for_change(&self, seen: u64) -> u64 {
+        let now = lock(&self.changes.0);
+        *self.changes.1.wait_while(now, |now| *now == seen).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the verdict. The first one stands.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::Service;
 use super::state::lock;
 use crate::api::{Charge, Choice, Evaluation, State};
+use crate::events::Purpose;
 use crate::journal;
 use crate::problem::Kind;
 use crate::service;
@@ -380,6 +381,97 @@ fn results_count_among_what_is_kept() {
     });
     let taken = taken.count();
     assert!((1..10).contains(&taken), "{taken}");
+}
+
+#[test]
+fn the_journal_counts_among_what_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = testing::config();
+    config.limits.state_mb = 1;
+    let fake = Fake { noisy: true, ..Fake::default() };
+    let service = testing::service(folder.path(), config, &fake);
+    let asked = |_: &usize| {
+        let asked = service.evaluate(&commit(1), "train", &Choice::Count(1));
+        asked.is_ok_and(|evaluation| {
+            service.cancel(service::parse_id(&evaluation.id).unwrap()).unwrap();
+            wait(&service, &evaluation).state == State::Cancelled
+        })
+    };
+    fake.set(&commit(1), Way::Stuck(1.0, 0));
+    let taken = (0..10_000).take_while(asked).count();
+    // A record of a few bytes takes a block of the disk, and each is two lines of the journal.
+    assert!((50..256).contains(&taken), "{taken}");
+}
+
+#[test]
+fn submissions_do_not_fill_the_journal_and_the_last_one_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    service.book_mut().submissions = super::request::MOST_SUBMISSIONS - 1;
+    service.submit(&commit(1)).unwrap();
+    assert_eq!(service.submit(&commit(2)).unwrap_err().kind, Kind::Full);
+    assert_eq!(service.submit(&commit(1)).unwrap().commit, commit(1));
+    assert_eq!(service.book().submitted.as_ref().unwrap().commit, commit(1));
+}
+
+#[test]
+fn what_finalizing_writes_is_set_aside_as_a_file_until_the_work_is_over() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let reserve = folder.path().join("reserve");
+    let size = || std::fs::metadata(&reserve).map_or(0, |file| file.blocks() * 512);
+    assert!(size() >= 64 << 20, "{}", size());
+    service.seal().unwrap();
+    assert_eq!(size(), 0);
+    drop(service);
+}
+
+#[test]
+fn what_we_say_of_our_own_failure_is_not_for_the_optimizer() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let mut config = testing::config();
+    config.limits.error_rate_threshold = 1.0;
+    fake.set(&commit(1), Way::Infrastructure);
+    let service = testing::service(folder.path(), config, &fake);
+    evaluate(&service, 1, "train", &Choice::Count(2));
+    let views = service.samples(1, 0, u64::MAX).unwrap();
+    assert_eq!(views.len(), 2);
+    for view in views {
+        assert_eq!(view.error.as_deref(), Some("infrastructure"));
+        assert_eq!((view.feedback, view.log), (None, None));
+    }
+    // And of what the candidate did, everything that the split shows.
+    fake.set(&commit(2), Way::Crash);
+    evaluate(&service, 2, "train", &Choice::Count(1));
+    let view = service.samples(2, 0, u64::MAX).unwrap().remove(0);
+    assert!(view.feedback.is_some_and(|said| said.starts_with("secret of")) && view.log.is_some());
+}
+
+#[test]
+fn finalizing_takes_nothing_from_what_the_optimizer_evaluated() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!(fake.ran.load(Ordering::SeqCst), 12);
+    // By the record it would have one result, measured now it has another.
+    fake.set(&commit(1), Way::Value(0.25));
+    let candidate = service.candidate(&commit(1)).unwrap();
+    let number = service
+        .evaluate_now(service::OwnRequest {
+            purpose: Purpose::Finalize("target 1".to_owned()),
+            candidate: &candidate,
+            split: "validation",
+            samples: None,
+        })
+        .unwrap();
+    assert_eq!(fake.ran.load(Ordering::SeqCst), 24);
+    let end = service.book().evaluation(number).unwrap().end.clone().unwrap();
+    assert_eq!((end.recorded, end.summary.unwrap().score), (0, 0.25));
 }
 
 #[test]

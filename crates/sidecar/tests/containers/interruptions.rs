@@ -11,6 +11,24 @@ fn slow(seconds: f64) -> String {
 }
 
 #[test]
+fn a_sidecar_that_is_killed_again_and_again_comes_back_each_time() {
+    let Some(stage) = Stage::set() else { return };
+    stage.commit(HONEST);
+    stage.taskwright("eval --split validation", 0);
+    stage.taskwright("submit", 0);
+    // Even while nobody can ask it, what is collected says what was submitted.
+    let interim = || stage.in_sidecar("cat /evidence/verdict.json").out;
+    stage.wait_until("the submission is in the evidence", |_| interim().contains("was submitted, after 1"));
+    for killed in 1..=7 {
+        stage.kill_server();
+        stage.wait_until("it was started again", |stage| stage.restarts() == killed);
+        stage.healthy();
+    }
+    let (verdict, reward) = stage.finalize();
+    assert_eq!((reward["reward"].as_f64(), &verdict["winner"]["by"]), (Some(1.0), &"submit".into()));
+}
+
+#[test]
 fn killed_in_the_middle_of_an_evaluation() {
     let Some(stage) = Stage::set() else { return };
     stage.commit(&slow(1.0));

@@ -126,6 +126,73 @@ fn a_thousand_requests_at_once() {
     assert_eq!(stage.taskwright("eval --split validation", 0)["score"], 1.0);
 }
 
+/// Opens connections of one kind after the other, all of them at once, and keeps them open: bodies that are sent half, and
+/// answers that nobody reads.
+const LOAD: &str = r#"
+import socket, threading, time
+half = b"POST /v1/%s HTTP/1.1\r\nhost: x\r\ncontent-length: 4194304\r\n\r\n"
+unread = b"GET /v1/%s HTTP/1.1\r\nhost: x\r\n\r\n"
+kinds = [half % b"submit", half % b"evaluations", unread % b"evaluations/e1/samples", unread % b"plan"]
+opened = []
+def one(kind):
+    s = socket.socket()
+    s.settimeout(20)
+    try:
+        s.connect(("eval-sidecar", 8700))
+        s.sendall(kind)
+        if kind.startswith(b"POST"): s.sendall(b" " * 4194303)
+        opened.append(s)
+    except OSError: pass
+for kind in kinds:
+    threads = [threading.Thread(target=one, args=(kind,)) for _ in range(400)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    for s in opened: s.close()
+    opened.clear()
+"#;
+
+#[test]
+fn a_small_sidecar_bears_whatever_is_sent_and_left_unread() {
+    let Some(stage) = Stage::set() else { return };
+    stage.limit_memory(512);
+    // Results that take some room: 16 kB of each sample.
+    stage.commit(
+        &HONEST.replace("import json", "import sys; print('x' * 100_000, file=sys.stderr)\nimport json"),
+    );
+    stage.taskwright("eval --split train", 0);
+    stage.taskwright("eval --split validation", 0);
+    stage.taskwright("submit", 0);
+    stage.write("/tmp/load.py", LOAD);
+    stage.agent("ulimit -n 4096; python3 /tmp/load.py");
+    assert_eq!(stage.restarts(), 0);
+    let most = stage.in_sidecar("grep VmHWM /proc/$(pidof taskwright)/status").out;
+    let kilobytes: u64 = most.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(u64::MAX);
+    assert!(kilobytes < 200 << 10, "{most}");
+    stage.healthy();
+    let (verdict, reward) = stage.finalize();
+    assert_eq!((reward["reward"].as_f64(), &verdict["winner"]["by"]), (Some(1.0), &"submit".into()));
+}
+
+#[test]
+fn tiny_files_are_charged_with_what_they_take_of_the_disk() {
+    let options = ["--opt", "type=tmpfs", "--opt", "device=tmpfs", "--opt", "o=size=128m"];
+    let Some(stage) = Stage::set_with(&options, |_| ()) else { return };
+    stage.commit(HONEST);
+    stage.taskwright("submit", 0);
+    // A pack of some hundred kilobytes that would take 80 MB.
+    let tiny = "git checkout -q -B tiny main; mkdir -p t; \
+                python3 -c 'for i in range(20000): open(f\"t/{i}\", \"w\").write(str(i))'; git add -A; \
+                git -c user.name=a -c user.email=a@b commit -qm tiny; taskwright eval --split train";
+    let refused = stage.agent(tiny);
+    assert_eq!(refused.status, 3, "{}{}", refused.out, refused.err);
+    assert!(refused.err.contains("objects take more than the"), "{}", refused.err);
+    // And what goes on until nothing is taken any more.
+    let toggle = "for i in $(seq 200); do for c in HEAD HEAD~1; do taskwright submit $c > /dev/null || exit 0; done; done";
+    stage.agent(&format!("git checkout -q main; {toggle}; taskwright submit main"));
+    let (verdict, reward) = stage.finalize();
+    assert_eq!((reward["reward"].as_f64(), &verdict["winner"]["by"]), (Some(1.0), &"submit".into()));
+}
+
 #[test]
 fn a_full_disk_keeps_nobody_from_being_judged() {
     let options = ["--opt", "type=tmpfs", "--opt", "device=tmpfs", "--opt", "o=size=110m"];

@@ -92,7 +92,7 @@ impl Stage {
             "create",
             "--init",
             "--restart",
-            "on-failure:5",
+            "unless-stopped",
             "--name",
             &sidecar,
             "--network",
@@ -243,6 +243,17 @@ impl Stage {
     /// Kills the server alone, as the kernel does when memory runs out; the container comes back by itself.
     pub fn kill_server(&self) {
         self.in_sidecar("kill -9 $(pidof taskwright)");
+    }
+
+    /// Gives the sidecar so little memory.
+    pub fn limit_memory(&self, megabytes: u32) {
+        let memory = format!("{megabytes}m");
+        must(&["update", "--memory", &memory, "--memory-swap", &memory, &self.sidecar()]);
+    }
+
+    /// How often the sidecar was started again by itself.
+    pub fn restarts(&self) -> u32 {
+        must(&["inspect", "--format", "{{.RestartCount}}", &self.sidecar()]).parse().unwrap()
     }
 
     /// Restarts the sidecar, which must not serve, and returns what it says instead.
