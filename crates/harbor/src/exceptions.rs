@@ -3,15 +3,15 @@
 //! Everything here goes by an exception's type, by the phase it fell in and by the policy that Harbor recorded. The
 //! words of a message are a candidate's to choose, so they decide nothing.
 //!
-//! The name of a type is a candidate's to choose as well. One that Harbor raises elsewhere only is seen through; one of
-//! a service that the agent calls cannot be told from the real one. So what has no value for such a reason is
-//! incomplete, and must not rank above what is complete.
+//! The name of a type is a candidate's to choose as well. So what was raised while a candidate had its hands on the trial
+//! is nobody else's doing unless the traceback says that Harbor's own code raised it.
 
 use taskwright_base::words;
 
 use crate::policy::listed;
 use crate::result::{Exception, TrialResult};
 use crate::time::{Span, Timestamp};
+use crate::traceback::is_raised_by_harbor;
 
 pub use crate::policy::{FailureClass, Policy, policy};
 
@@ -114,6 +114,19 @@ fn phase(spans: &[(Phase, Option<Span>)], at: Option<Timestamp>, graded: bool) -
 }
 
 fn class(exception: &Exception, phase: Phase, code: AgentCode) -> FailureClass {
+    let class = class_by_type(exception, phase, code);
+    let is_candidates = code == AgentCode::Candidate && matches!(phase, Phase::AgentSetup | Phase::Agent);
+    match class {
+        FailureClass::Infrastructure | FailureClass::Verifier
+            if is_candidates && !is_raised_by_harbor(exception) =>
+        {
+            FailureClass::Candidate
+        }
+        class => class,
+    }
+}
+
+fn class_by_type(exception: &Exception, phase: Phase, code: AgentCode) -> FailureClass {
     let is_candidates = code == AgentCode::Candidate && matches!(phase, Phase::AgentSetup | Phase::Agent);
     match (listed(&exception.kind), exception.kind.as_str()) {
         (Some(_), "AgentSetupTimeoutError") if is_candidates => return FailureClass::Timeout,

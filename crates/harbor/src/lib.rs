@@ -68,6 +68,8 @@ pub mod task_toml;
 pub mod time;
 #[cfg(feature = "runs")]
 pub mod tools;
+#[cfg(feature = "runs")]
+mod traceback;
 pub mod version;
 #[cfg(feature = "runs")]
 pub mod watch;

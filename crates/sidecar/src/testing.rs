@@ -48,6 +48,8 @@ pub enum Way {
     Crash,
     /// An infrastructure error at each sample.
     Infrastructure,
+    /// An infrastructure error at the first sample, and this value at the others.
+    LeftOut(f64),
     /// This value of the metric `accuracy`, and this score.
     Accuracy(f64, f64),
     /// Every sample has this value, but they take their time.
@@ -102,7 +104,10 @@ impl Runner for Fake {
             let before = self.ran.fetch_add(1, Ordering::SeqCst);
             let (value, failure) = match way {
                 Way::Accuracy(accuracy, _) => (Some(accuracy), None),
-                Way::Value(value) | Way::Slow(value) | Way::Stuck(value, _) => (Some(value), None),
+                Way::LeftOut(_) if *index == 0 => (None, Some(FailureKind::Infrastructure)),
+                Way::LeftOut(value) | Way::Value(value) | Way::Slow(value) | Way::Stuck(value, _) => {
+                    (Some(value), None)
+                }
                 Way::Lucky(first, later) => (Some(if before < 12 { first } else { later }), None),
                 Way::Crash => (Some(0.0), Some(FailureKind::Crash)),
                 Way::Infrastructure => (None, Some(FailureKind::Infrastructure)),

@@ -112,6 +112,15 @@ pub enum NoteKind {
     Damaged,
 }
 
+/// What ended a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobEnd {
+    /// It came to its end by itself: nobody cancelled a trial but the candidate.
+    OfItself,
+    /// Somebody stopped it, or it has not ended: its trials may have been cancelled by us.
+    Stopped,
+}
+
 /// A trial of a planned sample.
 struct Found {
     /// The sample's place in the plan.
@@ -124,7 +133,7 @@ struct Found {
 pub fn collate<P: AsRef<Path>>(planned: &[PlannedSample], rules: &Rules, jobs: &[P]) -> Collated {
     let mut collation = Collation::new(planned, rules);
     for job in jobs {
-        collation.add_job(job.as_ref());
+        collation.add_job(job.as_ref(), JobEnd::Stopped);
     }
     // Not `conclude`, which would hold everything twice.
     let Collation { mut notes, attempts, .. } = collation;
@@ -161,7 +170,7 @@ impl<'a> Collation<'a> {
     }
 
     /// Adds every trial of a job directory. A directory that does not exist has none.
-    pub fn add_job(&mut self, path: &Path) {
+    pub fn add_job(&mut self, path: &Path, end: JobEnd) {
         let job = match JobFolder::open(path) {
             Ok(job) => job,
             Err(error) if error.is_missing() => return,
@@ -177,7 +186,7 @@ impl<'a> Collation<'a> {
         for trial in trials {
             match trial {
                 Ok(trial) => {
-                    if let Some(Found { place, ended: false }) = self.add(&trial, &plan) {
+                    if let Some(Found { place, ended: false }) = self.add(&trial, &plan, end) {
                         unfinished[place] += 1;
                     }
                 }
@@ -226,7 +235,9 @@ impl<'a> Collation<'a> {
 
     /// Adds one trial; says whose sample it is, by its place in the plan, if it has ended and counts.
     pub fn add_trial(&mut self, trial: &TrialFolder) -> Option<usize> {
-        self.add(trial, &JobPlan::default()).filter(|found| found.ended).map(|found| found.place)
+        self.add(trial, &JobPlan::default(), JobEnd::Stopped)
+            .filter(|found| found.ended)
+            .map(|found| found.place)
     }
 
     /// Adds an attempt that the candidate failed and that Harbor left no word of: its agent cannot be made, its trial
@@ -248,7 +259,7 @@ impl<'a> Collation<'a> {
         conclude::sample(&self.planned[place].id, self.rules, self.attempts[place].clone())
     }
 
-    fn add(&mut self, folder: &TrialFolder, plan: &JobPlan<'_>) -> Option<Found> {
+    fn add(&mut self, folder: &TrialFolder, plan: &JobPlan<'_>, end: JobEnd) -> Option<Found> {
         let result = match folder.result(&mut self.buffer) {
             Err(error) if error.is_missing() && !folder.is_trial() => return None,
             other => other,
@@ -278,7 +289,7 @@ impl<'a> Collation<'a> {
             }
         };
         let judged = match result {
-            Ok(trial) => attempt::judge(&trial, folder, self.rules),
+            Ok(trial) => attempt::judge(&trial, folder, self.rules, end),
             Err(error) if error.is_missing() => {
                 self.notes.push(note(NoteKind::Unfinished, "the trial has not ended".to_owned()));
                 return Some(Found { place, ended: false });

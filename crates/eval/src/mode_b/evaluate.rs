@@ -10,7 +10,7 @@ use taskwright_harbor::child::Environment;
 use taskwright_harbor::job::JobFolder;
 use taskwright_harbor::run::clean_up;
 
-use super::collate::{Collation, PlannedSample};
+use super::collate::{Collation, JobEnd, PlannedSample};
 use super::host_or_sidecar::Runner;
 use super::job_run::{self, Done};
 use super::outcome::{evaluation, unusable};
@@ -184,7 +184,9 @@ impl Rounds<'_> {
     fn collation(&self) -> Result<Collation<'_>> {
         let mut collation = Collation::new(&self.planned, self.plan.rules);
         for (round, end) in self.record.rounds(self.plan.name)? {
-            collation.add_job(&round.job_dir);
+            let by_itself = end.as_ref().is_some_and(|end| end.how == How::Finished);
+            let how = if by_itself { JobEnd::OfItself } else { JobEnd::Stopped };
+            collation.add_job(&round.job_dir, how);
             for failed in end.into_iter().flat_map(|end| end.failed) {
                 for (place, planned) in self.planned.iter().enumerate() {
                     for _ in 0..failed.attempts.get(&planned.id).copied().unwrap_or(0) {

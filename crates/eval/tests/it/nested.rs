@@ -233,6 +233,22 @@ fn only_what_we_failed_is_run_again() {
 }
 
 #[test]
+fn a_candidate_cannot_drop_the_samples_that_it_cannot_do() {
+    // Names of Harbor's own, and a cancellation that nobody asked for, in a job that came to its end by itself.
+    for kind in ["RateLimitError", "APIError", "NotFoundError", "CancelledError"] {
+        let nested = Nested::new();
+        nested.fake(&json!({"trials": {"one": ["1"], "two": [format!("raise:{kind}"), "1"]}}));
+        let evaluation = nested.evaluate();
+        assert_eq!(values(&evaluation), [Some(1.0), Some(-1.0)], "{kind}");
+        assert_eq!(evaluation.result.samples[1].error_class(), Some(ErrorClass::Candidate), "{kind}");
+    }
+    // What Harbor's own code raised is not the candidate's, and is run again.
+    let nested = Nested::new().limit("infrastructure_max_attempts", 2);
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["harbor raises:RuntimeRequestError", "1"]}}));
+    assert_eq!(values(&nested.evaluate()), [Some(1.0), Some(1.0)]);
+}
+
+#[test]
 fn samples_that_we_failed_are_tried_as_often_as_the_spec_says() {
     let nested = Nested::new().limit("infrastructure_max_attempts", 3);
     nested.fake(&json!({"trials": {"one": ["1"], "two": ["environment", "none", "1"]}}));

@@ -275,6 +275,22 @@ fn classes_come_from_types_and_phases() {
     assert_eq!(own("RewardFileNotFoundError", Some(4), &all), (C::Candidate, Phase::Agent));
     assert_eq!(own("RewardFileNotFoundError", Some(6), &all), (C::Verifier, Phase::Verifier));
     assert_eq!(own("HealthcheckError", Some(1), &all[..1]).0, C::Infrastructure);
+    assert_eq!(own("RateLimitError", Some(4), &all[..3]), (C::Candidate, Phase::Agent));
+    assert_eq!(own("AuthenticationError", Some(2), &all[..2]), (C::Candidate, Phase::AgentSetup));
+    // Unless it was Harbor itself that raised it.
+    let message = "Forbidden: quota, connection refused";
+    let packages = "/v/lib/python3.13/site-packages/harbor";
+    let traceback = |files: &[&str]| {
+        let frames: String = files.iter().map(|file| format!("  File \"{file}\", line 1, in f\n")).collect();
+        let text = format!("Traceback (most recent call last):\n{frames}NewError: {message}\n");
+        format!(r#", "exception_traceback": {}"#, serde_json::to_string(&text).unwrap())
+    };
+    let trial_py = format!("{packages}/trial/trial.py");
+    let of_harbor = traceback(&[&trial_py, "/c/agent.py", &format!("{packages}/environments/base.py")]);
+    let of_agent = traceback(&[&trial_py, "/c/agent.py"]);
+    let with = |kind, more: &str| class(&raised(kind, Some(4), &all[..3], more), AgentCode::Candidate).0;
+    assert_eq!(with("RateLimitError", &of_harbor), C::Infrastructure);
+    assert_eq!(with("RateLimitError", &of_agent), C::Candidate);
     // A type that this table does not know and a later Harbor does.
     let policy = |retry, grade, valid| {
         format!(
@@ -283,8 +299,11 @@ fn classes_come_from_types_and_phases() {
     };
     let later = |policy: &str| class(&raised("NewError", Some(4), &all[..3], policy), AgentCode::Candidate).0;
     assert_eq!(later(&policy(true, true, true)), C::Candidate);
-    assert_eq!(later(&policy(true, true, false)), C::Infrastructure);
-    assert_eq!(later(&policy(false, false, false)), C::Infrastructure);
+    for known in [policy(true, true, false), policy(false, false, false)] {
+        assert_eq!(later(&(known.clone() + &of_harbor)), C::Infrastructure);
+        assert_eq!(later(&(known.clone() + &of_agent)), C::Candidate);
+        assert_eq!(later(&known), C::Candidate);
+    }
     assert_eq!(later(&policy(false, true, false)), C::Candidate);
 }
 

@@ -69,7 +69,11 @@ fn summary(value: &Value) {
         println!("{}", reason.as_str().unwrap_or_default());
     }
     for target in list("/verdict/targets") {
-        println!("{}: {}", target["reward_key"].as_str().unwrap_or_default(), target["score"]);
+        let left_out = match target["left_out"].as_u64() {
+            Some(count @ 1..) => format!(" ({count} of {} samples left out)", target["samples"]),
+            _ => String::new(),
+        };
+        println!("{}: {}{left_out}", target["reward_key"].as_str().unwrap_or_default(), target["score"]);
     }
     println!("the evidence is in {}", value["evidence"].as_str().unwrap_or_default());
 }

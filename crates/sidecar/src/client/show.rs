@@ -113,12 +113,21 @@ pub fn list(output: Output) -> ExitCode {
                 &evaluation.split,
                 &evaluation.samples.to_string(),
                 evaluation.state.word(),
-                &text_of(evaluation.score),
+                &with_left_out(evaluation),
             ]);
         }
         print_table(&table);
         Ok(exit::DONE)
     })())
+}
+
+/// The score, and how many samples it is without.
+fn with_left_out(evaluation: &Evaluation) -> String {
+    let score = text_of(evaluation.score);
+    match evaluation.failures.get("infrastructure") {
+        Some(count) if evaluation.score.is_some() => format!("{score} ({count} left out)"),
+        _ => score,
+    }
 }
 
 pub fn one(arguments: &OneArguments) -> ExitCode {

@@ -44,6 +44,14 @@ pub fn score(service: &Service, candidate: &Candidate, verdict: &mut Verdict, te
                 verdict.reasons.extend(measured.reason);
                 report.score = Some(measured.score);
                 report.scored = measured.summary.scored;
+                report.left_out = report.samples.saturating_sub(report.scored);
+                if report.left_out > 0 {
+                    verdict.reasons.push(format!(
+                        "{} of {} samples of `{}` have no value for reasons that are not the candidate's, and its score is \
+                         without them",
+                        report.left_out, report.samples, target.split
+                    ));
+                }
                 report.failures = measured.summary.failures;
                 report.metrics = measured.summary.metrics;
                 report.eligible = Some(measured.summary.eligible);
@@ -85,6 +93,7 @@ fn report(target: &ServeTarget) -> TargetReport {
         attempts: target.attempts,
         samples: target.samples.len() as u64,
         scored: 0,
+        left_out: 0,
         failures: std::collections::BTreeMap::new(),
         metrics: std::collections::BTreeMap::new(),
         eligible: None,

@@ -176,6 +176,19 @@ fn a_target_with_an_infrastructure_error_is_no_reward_and_can_be_scored_again() 
 }
 
 #[test]
+fn samples_that_a_score_is_without_are_counted_and_told() {
+    let mut config = testing::config();
+    config.limits.error_rate_threshold = 0.5;
+    let trial = Trial::new(config, Fake::default());
+    trial.fake.set(&commit(1), Way::LeftOut(1.0));
+    trial.service.submit(&commit(1)).unwrap();
+    let verdict = trial.finalize();
+    let target = &verdict["targets"][0];
+    assert_eq!((target["scored"].as_u64(), target["left_out"].as_u64()), (Some(2), Some(1)), "{verdict}");
+    assert!(reasons(&verdict).contains("1 of 3 samples of `test` have no value"), "{verdict}");
+}
+
+#[test]
 fn a_candidate_that_fails_everywhere_gets_the_failure_value() {
     let mut config = testing::config();
     config.targets[0].failure_value = -1.0;

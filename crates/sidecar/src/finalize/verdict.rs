@@ -141,6 +141,8 @@ pub struct TargetReport {
     pub attempts: u64,
     pub samples: u64,
     pub scored: u64,
+    /// How many samples have no value for reasons that are not the candidate's, so that the score is without them.
+    pub left_out: u64,
     pub failures: BTreeMap<String, u64>,
     pub metrics: BTreeMap<String, f64>,
     pub eligible: Option<bool>,

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use taskwright_base::text;
 use taskwright_harbor::document::DocumentError;
-use taskwright_harbor::exceptions::{AgentCode, FailureClass, failure, reward_is_valid};
+use taskwright_harbor::exceptions::{AgentCode, Failure, FailureClass, Phase, failure, reward_is_valid};
 use taskwright_harbor::job::TrialFolder;
 use taskwright_harbor::result::TrialResult;
 use taskwright_harbor::rewards::{Chosen, Rewards};
 use taskwright_harbor::time::Span;
 
-use super::{Rules, feedback};
+use super::{JobEnd, Rules, feedback};
 use crate::attempts::{Attempt, Phases};
 use crate::failure::ErrorClass;
 use crate::summary::SCORE;
@@ -40,7 +40,7 @@ pub(super) enum Worth {
 }
 
 /// Judges a trial that has a result.
-pub(super) fn judge(trial: &TrialResult, folder: &TrialFolder, rules: &Rules) -> Judged {
+pub(super) fn judge(trial: &TrialResult, folder: &TrialFolder, rules: &Rules, end: JobEnd) -> Judged {
     let failure = failure(trial, AgentCode::Candidate);
     let mut attempt = record(trial);
     if let Some(failure) = &failure {
@@ -57,8 +57,8 @@ pub(super) fn judge(trial: &TrialResult, folder: &TrialFolder, rules: &Rules) ->
         Err(reason) => {
             // An exception that Harbor would count the reward with is not why it has none.
             let (worth, class) = match &failure {
-                Some(failure) if !reward_is_valid(trial) => of_class(failure.class),
-                _ => of_class(FailureClass::Verifier),
+                Some(failure) if !reward_is_valid(trial) => of_class(failure, end),
+                _ => (Worth::Unknown, ErrorClass::Verifier),
             };
             attempt.class = Some(class);
             if attempt.message.is_empty() || reward_is_valid(trial) {
@@ -124,8 +124,13 @@ fn value<'a>(trial: &'a TrialResult, rules: &Rules) -> Result<(Chosen<'a>, f64),
     Ok((reward, value))
 }
 
-fn of_class(class: FailureClass) -> (Worth, ErrorClass) {
-    match class {
+fn of_class(failure: &Failure<'_>, end: JobEnd) -> (Worth, ErrorClass) {
+    let is_candidates = matches!(failure.phase, Phase::AgentSetup | Phase::Agent);
+    match failure.class {
+        // Nobody cancelled it but its own code, which can raise that as well.
+        FailureClass::Cancelled if is_candidates && end == JobEnd::OfItself => {
+            (Worth::Failed, ErrorClass::Candidate)
+        }
         FailureClass::Infrastructure | FailureClass::Cancelled => {
             (Worth::Unknown, ErrorClass::Infrastructure)
         }

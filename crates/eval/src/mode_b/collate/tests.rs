@@ -132,8 +132,13 @@ fn exceptions_beside_a_reward_are_flagged_and_those_without_are_classed() {
     let poor = one(&rules, &ends(&[End::Raised("BudgetExceededError", Some(0.5))]));
     assert_eq!((poor.value, poor.error_class()), (Some(-1.0), Some(ErrorClass::Budget)));
     // A reward that Harbor does not count.
-    let overloaded = one(&rules, &ends(&[End::Raised("ApiOverloadedError", Some(0.5))]));
+    let overloaded = one(&rules, &ends(&[End::HarborRaised("ApiOverloadedError", Some(0.5))]));
     assert_eq!((overloaded.value, message(&overloaded).0), (None, ErrorClass::Infrastructure));
+    // The same name of the candidate's own does not take the sample out of the mean.
+    for kind in ["ApiOverloadedError", "RateLimitError", "SandboxBuildFailedError", "AuthenticationError"] {
+        let named = one(&rules, &ends(&[End::Raised(kind, Some(0.5))]));
+        assert_eq!((named.value, named.error_class()), (Some(-1.0), Some(ErrorClass::Candidate)), "{kind}");
+    }
     let judge = one(&rules, &ends(&[End::VerifierError]));
     assert_eq!((judge.value, message(&judge).0), (None, ErrorClass::Verifier));
     // The verifier never began, so it is the candidate who calls its own error that.

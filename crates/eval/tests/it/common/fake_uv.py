@@ -56,7 +56,17 @@ counts = json.loads(counts_file.read_text()) if counts_file.exists() else {}
 PHASES = ["environment_setup", "agent_setup", "agent_execution", "verifier"]
 
 
-def finish(trial, task, reward=None, exception=None, phases=PHASES):
+HARBOR = "/v/lib/python3.13/site-packages/harbor/"
+
+
+def traceback(exception, file):
+    """As Python writes it: the trial calls the agent, and this file raises."""
+    files = [HARBOR + "trial/trial.py", "/candidate/agent.py", *([file] if file else [])]
+    frames = "".join(f'  File "{file}", line 1, in f\n    it()\n' for file in files)
+    return f"Traceback (most recent call last):\n{frames}some.{exception}: m\n"
+
+
+def finish(trial, task, reward=None, exception=None, phases=PHASES, file=None):
     now = "2026-01-01T00:00:00Z"
     result = {
         "schema_version": 1,
@@ -69,7 +79,7 @@ def finish(trial, task, reward=None, exception=None, phases=PHASES):
         "agent_info": {"name": "fake", "version": "1"},
         "agent_result": {},
         "verifier_result": None if reward is None else {"rewards": {"reward": reward}},
-        "exception_info": exception and {"exception_type": exception, "exception_message": "m", "exception_traceback": "t", "occurred_at": now},
+        "exception_info": exception and {"exception_type": exception, "exception_message": "m", "exception_traceback": traceback(exception, file), "occurred_at": now},
         "started_at": now,
         "finished_at": now,
         "reward_valid": reward is not None,
@@ -130,6 +140,8 @@ for attempt in range(config["n_attempts"]):
             finish(trial, task, reward=0.0 if lives else 1.0)
         elif wanted == "environment":
             finish(trial, task, exception="RuntimeError", phases=PHASES[:1])
+        elif wanted.startswith("harbor raises:"):
+            finish(trial, task, exception=wanted.removeprefix("harbor raises:"), phases=PHASES[:3], file=HARBOR + "environments/base.py")
         elif wanted.startswith("raise:"):
             finish(trial, task, exception=wanted.removeprefix("raise:"), phases=PHASES[:3])
         else:

@@ -30,6 +30,8 @@ pub(super) fn rules(attempts: u64, aggregate: Aggregate) -> Rules {
     }
 }
 
+const TRIAL: &str = "/v/site-packages/harbor/trial/trial.py";
+
 /// How a trial ended.
 #[derive(Debug, Clone)]
 pub(super) enum End {
@@ -39,6 +41,8 @@ pub(super) enum End {
     Rewards(String),
     /// With an exception while the agent worked, and perhaps a reward.
     Raised(&'static str, Option<f64>),
+    /// The same, raised by Harbor's own code.
+    HarborRaised(&'static str, Option<f64>),
     /// With an exception of the agent's own.
     AgentError,
     /// With a verifier that left no reward.
@@ -100,19 +104,28 @@ impl Trial {
 
     fn result(&self) -> String {
         let Self { task, directory, name, id, finished, .. } = self;
-        let exception = |kind: &str| {
-            format!(
-                r#"{{"exception_type": "{kind}", "exception_message": "Forbidden: quota",
-                "occurred_at": "2026-01-01T00:00:08Z"}}"#
-            )
+        let exception = |kind: &str, files: &[&str]| {
+            let frames: String =
+                files.iter().map(|file| format!("  File \"{file}\", line 1, in f\n")).collect();
+            let traceback =
+                format!("Traceback (most recent call last):\n{frames}some.{kind}: Forbidden: quota\n");
+            serde_json::json!({
+                "exception_type": kind, "exception_message": "Forbidden: quota",
+                "exception_traceback": traceback, "occurred_at": "2026-01-01T00:00:08Z",
+            })
+            .to_string()
         };
         let reward = |value: f64| format!(r#"{{"reward": {value}, "speed": 2}}"#);
         let (rewards, exception) = match &self.end {
             End::Reward(value) => (Some(reward(*value)), None),
             End::Rewards(rewards) => (Some(rewards.clone()), None),
-            End::Raised(kind, value) => (value.map(reward), Some(exception(kind))),
-            End::VerifierError => (None, Some(exception("RewardFileNotFoundError"))),
-            End::AgentError | End::BuildError => (None, Some(exception("RuntimeError"))),
+            End::Raised(kind, value) => (value.map(reward), Some(exception(kind, &[TRIAL, "/c/agent.py"]))),
+            End::HarborRaised(kind, value) => {
+                let files = [TRIAL, "/c/agent.py", "/v/site-packages/harbor/environments/base.py"];
+                (value.map(reward), Some(exception(kind, &files)))
+            }
+            End::VerifierError => (None, Some(exception("RewardFileNotFoundError", &[TRIAL]))),
+            End::AgentError | End::BuildError => (None, Some(exception("RuntimeError", &[TRIAL]))),
             End::Truncated | End::Empty | End::Unfinished => (None, None),
         };
         let span = |start: u32, end: u32| {
