@@ -3,8 +3,11 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
+use camino::Utf8PathBuf;
+
 use crate::error::failed;
 use crate::gc::{self, Collected};
+use crate::lost::set_aside;
 use crate::observe::Observer;
 use crate::pending::Pending;
 use crate::publish::remove_tree;
@@ -29,6 +32,8 @@ pub enum Scope {
 pub struct Cleaned {
     /// The names of the tasks whose outputs were removed.
     pub tasks: Vec<String>,
+    /// Where what no build wrote is now, which stood in those outputs.
+    pub lost: Vec<Utf8PathBuf>,
     /// What became of the store.
     pub store: Collected,
 }
@@ -50,6 +55,8 @@ pub fn clean(
     let state = State::load(&state_file);
     let mut pending = Pending::read(workspace, &state);
     for name in state.tasks.keys().chain(&pending.forgotten) {
+        let outputs = state.tasks.get(name).and_then(|task| task.outputs());
+        cleaned.lost.extend(set_aside(workspace, name, outputs.as_ref())?);
         remove_tree(&workspace.out.join(name))?;
         cleaned.tasks.push(name.clone());
     }

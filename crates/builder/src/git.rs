@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::git::{ask, in_folder, missing, variables};
 use taskwright_base::write::{Durable, atomic};
+use taskwright_harbor::digest::is_ignored_by_default;
 
 use crate::error::{advised, failed};
 use taskwright_base::{Error, Result};
@@ -26,6 +28,20 @@ pub fn no_repository(folder: &Utf8Path, shown: &Utf8Path) -> Error {
 
 /// How often a request to stop is listened for while git works.
 const LISTEN: Duration = Duration::from_millis(20);
+
+/// How many paths one git command is given.
+pub const AT_ONCE: usize = 1000;
+
+/// What a user ignores in all repositories decides nothing.
+const NO_IGNORED_BY_USER: [&str; 2] = ["-c", "core.excludesFile=/dev/null"];
+
+/// A file of the work tree that is committed, or might be.
+pub struct WorkTreeFile {
+    /// From the repository's root.
+    pub path: Utf8PathBuf,
+    /// Whether a sparse checkout leaves it out, or the index says otherwise that it need not be there.
+    pub is_hidden: bool,
+}
 
 /// A git repository: a work tree or a bare one.
 #[derive(Debug, Clone)]
@@ -122,42 +138,110 @@ impl Repository {
     }
 
     /// The files below paths of the work tree that differ from `HEAD`, as lines such as ` M src/main.py`.
-    pub fn changes(&self, paths: &[&Utf8Path]) -> Result<Vec<String>> {
-        let top = self.work_tree.as_deref().unwrap_or(&self.folder);
-        let literal: Vec<_> = paths.iter().map(|path| pathspec(path)).collect();
-        let mut arguments =
-            vec!["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--"];
-        arguments.extend(literal.iter().map(String::as_str));
+    ///
+    /// What this machine's user ignores everywhere is listed as well, and so are edits that the index hides: what is refused
+    /// must be the same for everybody. Only `core.fileMode` counts, since it says that the disk has no permissions to compare.
+    pub fn changes(&self, paths: &[&Utf8Path], scratch: &Utf8Path) -> Result<Vec<String>> {
+        let mut changes = self.status(paths, &["--untracked-files=all"], None)?;
+        // What tools leave behind is no part of a baseline, whoever's configuration ignores it.
+        changes.retain(|line| !line.strip_prefix("?? ").is_some_and(is_ignored_by_default));
+        changes.extend(self.hidden_changes(paths, scratch)?);
+        Ok(changes)
+    }
+
+    /// The lines of `git status`, of this index or of another one.
+    fn status(&self, paths: &[&Utf8Path], options: &[&str], index: Option<&Path>) -> Result<Vec<String>> {
+        let mut command = in_folder(self.top().as_std_path());
+        command
+            .args(NO_IGNORED_BY_USER)
+            .args(["status", "--porcelain=v1", "-z", "--no-renames"])
+            .args(options);
+        if let Some(index) = index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        command.arg("--").args(paths.iter().map(|path| pathspec(path)));
         // These lines are only shown and compared by their beginning: a name that is not UTF-8 concerns nobody else.
-        let listed =
-            String::from_utf8_lossy(&ask(in_folder(top.as_std_path()).args(&arguments))?).into_owned();
-        Ok(listed.split('\0').filter(|line| !line.is_empty()).map(str::to_owned).collect())
+        Ok(lines(&ask(&mut command)?))
+    }
+
+    /// Edits of files of which the index says that they are not to be looked at (`git update-index --assume-unchanged` and
+    /// `--skip-worktree`). A file that is not there, as in a sparse checkout, is no edit.
+    fn hidden_changes(&self, paths: &[&Utf8Path], scratch: &Utf8Path) -> Result<Vec<String>> {
+        let mut command = in_folder(self.top().as_std_path());
+        command.args(["ls-files", "-z", "-v", "--full-name", "--"]);
+        command.args(paths.iter().map(|path| pathspec(path)));
+        let listed = lines(&ask(&mut command)?);
+        let hidden = listed.iter().filter_map(|line| line.split_once(' '));
+        let hidden =
+            hidden.filter(|(tag, _)| *tag == "S" || tag.starts_with(|tag: char| tag.is_ascii_lowercase()));
+        let hidden: Vec<&str> = hidden
+            .map(|(_, path)| path)
+            .filter(|path| std::fs::symlink_metadata(self.top().join(path)).is_ok())
+            .collect();
+        if hidden.is_empty() {
+            return Ok(Vec::new());
+        }
+        // A copy of the index that hides nothing is asked.
+        let room = tempfile::tempdir_in(scratch).map_err(failed("creating a folder in", scratch))?;
+        let copy = room.path().join("index");
+        let index = self.git_dir.join("index");
+        std::fs::copy(&index, &copy).map_err(failed("copying", &index))?;
+        let mut changes = Vec::new();
+        for some in hidden.chunks(AT_ONCE) {
+            for flag in ["--no-assume-unchanged", "--no-skip-worktree"] {
+                let mut command = in_folder(self.top().as_std_path());
+                command.env("GIT_INDEX_FILE", &copy).args(["update-index", flag, "--"]).args(some);
+                ask(&mut command)?;
+            }
+            let some: Vec<_> = some.iter().map(Utf8Path::new).collect();
+            changes.extend(self.status(&some, &["--untracked-files=no"], Some(&copy))?);
+        }
+        Ok(changes
+            .into_iter()
+            .map(|line| format!("{line} (hidden from `git status` by the index)"))
+            .collect())
     }
 
     /// The files of the work tree below a path, committed or not, less what the repository itself says to ignore.
-    pub fn work_tree_files(&self, path: &Utf8Path) -> Result<Vec<Utf8PathBuf>> {
-        let top = self.work_tree.as_deref().unwrap_or(&self.folder);
-        let literal = pathspec(path);
+    pub fn work_tree_files(&self, path: &Utf8Path) -> Result<Vec<WorkTreeFile>> {
+        // Not what this user ignores everywhere or in this clone: another clone would not do so.
         let listed = git(
-            top,
+            self.top(),
             &[
-                "-c",
-                "core.excludesFile=/dev/null",
                 "ls-files",
                 "-z",
+                "-t",
                 "--full-name",
                 "--cached",
                 "--others",
-                "--exclude-standard",
+                "--exclude-per-directory=.gitignore",
                 "--",
-                &literal,
+                &pathspec(path),
             ],
         )?;
-        let mut files: Vec<_> =
-            listed.split('\0').filter(|name| !name.is_empty()).map(Utf8PathBuf::from).collect();
-        files.sort();
-        files.dedup();
+        let mut files: Vec<_> = listed
+            .split('\0')
+            .filter_map(|line| line.split_once(' '))
+            .map(|(tag, path)| WorkTreeFile { path: path.into(), is_hidden: tag == "S" })
+            .collect();
+        files.sort_by(|left, right| left.path.cmp(&right.path));
+        files.dedup_by(|left, right| left.path == right.path);
         Ok(files)
+    }
+
+    /// The repository of which this one is a submodule, and where in its work tree; none if it is in none.
+    pub fn superproject(&self) -> Result<Option<(Self, Utf8PathBuf)>> {
+        let Some(top) = &self.work_tree else { return Ok(None) };
+        let above = git(top, &["rev-parse", "--show-superproject-working-tree"])?;
+        let Some(above) = Some(above.trim_end()).filter(|above| !above.is_empty()) else { return Ok(None) };
+        let inside = top.strip_prefix(above).map(Utf8Path::to_owned);
+        let repository = Self::containing(Utf8Path::new(above))?;
+        Ok(repository.zip(inside.ok()))
+    }
+
+    /// The folder from which paths of the work tree count.
+    fn top(&self) -> &Utf8Path {
+        self.work_tree.as_deref().unwrap_or(&self.folder)
     }
 
     /// Streams the archive of a tree to `read`, and checks that git ended well.
@@ -256,10 +340,16 @@ impl Repository {
     }
 }
 
-/// A path from the repository's root as git takes it, whatever characters it holds.
+/// A path from the repository's root as git takes it, whatever characters it holds. Nothing stands for the root itself:
+/// where each character is literal, `.` is a file of that name.
 fn pathspec(path: &Utf8Path) -> String {
-    let path = if path.as_str().is_empty() { "." } else { path.as_str() };
     format!(":(top,literal){path}")
+}
+
+/// What git prints with `-z`.
+fn lines(printed: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(printed);
+    text.split('\0').filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// Waits for a process to end and returns its status; none if it was killed.

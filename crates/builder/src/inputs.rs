@@ -1,6 +1,6 @@
 //! Inputs: the files a step read, remembered so that the next build can tell by `lstat` alone that nothing changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -91,6 +91,10 @@ pub struct Recorder<'a> {
     root: &'a Utf8Path,
     cache: &'a StatCache<'a>,
     group: Group,
+    /// Folders from the root that builds write to: nothing in them is an input.
+    made: Vec<Utf8PathBuf>,
+    /// Folders that were found to be in the workspace, whatever links lead there.
+    inside: HashSet<Utf8PathBuf>,
 }
 
 /// What a folder holds under a name.
@@ -106,7 +110,13 @@ pub enum Kind {
 impl<'a> Recorder<'a> {
     /// A recorder of what is read below a workspace root.
     pub fn new(root: &'a Utf8Path, cache: &'a StatCache<'a>) -> Self {
-        Self { root, cache, group: Group::default() }
+        Self { root, cache, group: Group::default(), made: Vec::new(), inside: HashSet::new() }
+    }
+
+    /// The same, which refuses what lies in folders that builds write to.
+    pub fn avoiding(mut self, made: Vec<Utf8PathBuf>) -> Self {
+        self.made = made;
+        self
     }
 
     pub fn finish(self) -> Group {
@@ -120,19 +130,63 @@ impl<'a> Recorder<'a> {
 
     /// Where a path leads if it is a symbolic link, which is remembered as well; else the path itself.
     fn resolve(&mut self, path: &Utf8Path) -> Result<Utf8PathBuf> {
-        let full = self.root.join(path);
-        let is_link = fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_symlink());
         // Outside of the workspace only git's own files are read.
-        if !is_link || path.is_absolute() {
+        if path.is_absolute() {
+            return Ok(path.to_owned());
+        }
+        self.refuse_made(path)?;
+        if let Some(folder) = path.parent() {
+            self.stay_inside(folder)?;
+        }
+        let full = self.root.join(path);
+        if !fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_symlink()) {
             return Ok(path.to_owned());
         }
         self.link(path)?;
         let real = full.canonicalize_utf8().map_err(|error| missing(path, &error))?;
+        let real = self.from_root(&real)?.ok_or_else(|| leads_out(path))?;
+        self.refuse_made(&real)?;
+        Ok(real)
+    }
+
+    /// Refuses a folder that a link, itself or above it, leads out of the workspace to; links that do not are remembered.
+    pub fn stay_inside(&mut self, folder: &Utf8Path) -> Result<()> {
+        if folder.as_str().is_empty() || !self.inside.insert(folder.to_owned()) {
+            return Ok(());
+        }
+        // What is not there is said by whoever reads it.
+        let Ok(real) = self.root.join(folder).canonicalize_utf8() else { return Ok(()) };
+        let is_plain = self.from_root(&real)?.is_some_and(|real| real == folder);
+        if is_plain {
+            return Ok(());
+        }
+        let mut above: Vec<_> = folder.ancestors().filter(|above| !above.as_str().is_empty()).collect();
+        above.reverse();
+        for above in above {
+            let full = self.root.join(above);
+            if fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_symlink()) {
+                let real = full.canonicalize_utf8().map_err(|error| missing(above, &error))?;
+                let real = self.from_root(&real)?.ok_or_else(|| leads_out(above))?;
+                self.refuse_made(&real)?;
+                self.link(above)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A path without links from the workspace's root; none if it is not in it.
+    fn from_root(&self, real: &Utf8Path) -> Result<Option<Utf8PathBuf>> {
         let root = self.root.canonicalize_utf8().map_err(failed("resolving", self.root))?;
-        real.strip_prefix(root).map(Utf8Path::to_owned).map_err(|_| {
-            Error::new(format!("`{path}` is a symbolic link that leads out of the workspace"))
-                .hint("copy what it leads to into the workspace: a clone elsewhere would not have it")
-        })
+        Ok(real.strip_prefix(root).ok().map(Utf8Path::to_owned))
+    }
+
+    /// What a build made differs from one build to the next, and may hold the very thing that is being built.
+    fn refuse_made(&self, path: &Utf8Path) -> Result<()> {
+        match self.made.iter().find(|made| path.starts_with(made)) {
+            Some(made) => Err(Error::new(format!("`{path}` is in `{made}`, which builds write to"))
+                .hint("an input has to be the same for everybody: copy it to a place among the sources")),
+            None => Ok(()),
+        }
     }
 
     /// What stands at a path, a symbolic link counting as what it leads to; nothing is remembered if something is there.
@@ -366,6 +420,11 @@ fn kind_of(metadata: &fs::Metadata) -> Kind {
 fn not_buildable(path: &Utf8Path) -> Error {
     Error::new(format!("`{path}` is neither a file, a folder nor a symbolic link"))
         .hint("remove it: devices, sockets and pipes cannot be built into a task")
+}
+
+fn leads_out(path: &Utf8Path) -> Error {
+    Error::new(format!("`{path}` is a symbolic link that leads out of the workspace"))
+        .hint("copy what it leads to into the workspace: a clone elsewhere would not have it")
 }
 
 fn absent(path: &Utf8Path) -> Error {

@@ -24,6 +24,7 @@ mod git;
 mod inputs;
 mod key;
 pub mod lock;
+mod lost;
 mod observe;
 mod pending;
 mod publish;

@@ -11,10 +11,13 @@
 //!  finish ──▶ STAGING is removed
 //! ```
 //!
+//! What no build wrote is moved away before ([`crate::lost`]): neither the exchange nor the removal takes it along.
+//!
 //! A build that is killed leaves the old output before the rename and the new one after it. Between the two moves it
 //! leaves none in its place: `prepare` of the next build puts `NAME.old` back, and sweeps everything else in STAGING.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -96,48 +99,72 @@ impl Outputs {
 
     /// Reads every byte and says what is not as it was written; nothing if all is.
     pub fn damage(&self, folder: &Utf8Path) -> Vec<String> {
-        let mut damage = Vec::new();
-        let mut expected: BTreeSet<String> = self.folders.iter().map(|(path, _)| path.clone()).collect();
+        self.findings(folder).iter().map(ToString::to_string).collect()
+    }
+
+    /// What stands in a folder and no build wrote: files that were added or edited, and what took the place of one. Where a
+    /// whole folder is foreign it alone is named; the task's own folder is the empty path.
+    pub fn foreign(&self, folder: &Utf8Path) -> Vec<String> {
+        let foreign = self.findings(folder).into_iter().filter(|finding| match finding.what {
+            Wrong::Edited | Wrong::Replaced(_) | Wrong::Unreadable(_) => true,
+            Wrong::Added => !is_empty_folder(&folder.join(&finding.path)),
+            Wrong::Permissions | Wrong::Missing => false,
+        });
+        let mut topmost: Vec<String> = Vec::new();
+        for Finding { path, .. } in foreign {
+            let is_in =
+                |above: &String| path.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            if !topmost.iter().any(is_in) {
+                topmost.push(path);
+            }
+        }
+        topmost
+    }
+
+    fn findings(&self, folder: &Utf8Path) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut found = |path: &str, what| findings.push(Finding { path: path.to_owned(), what });
+        let mut expected: BTreeSet<&str> = self.folders.iter().map(|(path, _)| path.as_str()).collect();
         for (path, was) in &self.folders {
-            let shown = if path.is_empty() { "the task's folder".to_owned() } else { format!("`{path}`") };
             match fs::symlink_metadata(below(folder, path)) {
                 Ok(metadata) if metadata.is_dir() => {
                     if Stamp::of(&metadata).mode() != was.mode() {
-                        damage.push(format!("{shown} had its permissions changed"));
+                        found(path, Wrong::Permissions);
                     }
                 }
-                Ok(_) => damage.push(format!("{shown} is no folder any more")),
-                Err(_) => damage.push(format!("{shown} is missing")),
+                // Behind a link stands something else, and nothing below a folder that is not there is news.
+                Ok(_) if path.is_empty() => {
+                    return vec![Finding { path: String::new(), what: Wrong::Replaced("folder") }];
+                }
+                Err(_) if path.is_empty() => {
+                    return vec![Finding { path: String::new(), what: Wrong::Missing }];
+                }
+                Ok(_) => found(path, Wrong::Replaced("folder")),
+                Err(_) => found(path, Wrong::Missing),
             }
         }
-        if damage.first().is_some_and(|what| what.starts_with("the task's folder is")) {
-            // Behind a link stands something else, and nothing below a folder that is not there is news.
-            damage.truncate(1);
-            return damage;
-        }
         for file in &self.files {
-            expected.insert(file.path.clone());
+            expected.insert(&file.path);
             let full = folder.join(&file.path);
             match digest_of(&full, file.kind) {
                 Ok(digest) if digest == file.digest => {
                     if fs::symlink_metadata(&full).is_ok_and(|now| Stamp::of(&now).mode() != file.stat.mode())
                     {
-                        damage.push(format!("`{}` had its permissions changed", file.path));
+                        found(&file.path, Wrong::Permissions);
                     }
                 }
-                Ok(_) => damage.push(format!("`{}` was edited", file.path)),
-                Err(Some(what)) => damage.push(format!("`{}` {what}", file.path)),
-                Err(None) => damage.push(format!("`{}` is missing", file.path)),
+                Ok(_) => found(&file.path, Wrong::Edited),
+                Err(wrong) => found(&file.path, wrong),
             }
         }
         for entry in walkdir::WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter().flatten() {
             let path =
                 entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_string_lossy().into_owned();
-            if !expected.contains(&path) {
-                damage.push(format!("`{path}` was added"));
+            if !expected.contains(path.as_str()) {
+                findings.push(Finding { path, what: Wrong::Added });
             }
         }
-        damage
+        findings
     }
 
     /// The same outputs with what the file system says of them now, after their content was found to be right.
@@ -172,19 +199,59 @@ impl Outputs {
     }
 }
 
-/// The digest of what stands at a path if it is of the right kind; else what is wrong, or nothing if nothing is there.
-fn digest_of(path: &Utf8Path, kind: Kind) -> std::result::Result<Digest, Option<String>> {
-    let metadata = fs::symlink_metadata(path).map_err(|_| None)?;
-    let words = |error: std::io::Error| Some(format!("cannot be read: {error}"));
+/// Something in an output's folder that is not as it was written.
+struct Finding {
+    /// From the task's folder, which is itself the empty path.
+    path: String,
+    what: Wrong,
+}
+
+/// What is wrong with a file or a folder of an output.
+enum Wrong {
+    Permissions,
+    Missing,
+    Edited,
+    Added,
+    /// Something of another kind stands there: this is what stood there.
+    Replaced(&'static str),
+    Unreadable(String),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => formatter.write_str("the task's folder ")?,
+            path => write!(formatter, "`{path}` ")?,
+        }
+        match &self.what {
+            Wrong::Permissions => formatter.write_str("had its permissions changed"),
+            Wrong::Missing => formatter.write_str("is missing"),
+            Wrong::Edited => formatter.write_str("was edited"),
+            Wrong::Added => formatter.write_str("was added"),
+            Wrong::Replaced(what) => write!(formatter, "is no {what} any more"),
+            Wrong::Unreadable(why) => write!(formatter, "cannot be read: {why}"),
+        }
+    }
+}
+
+/// The digest of what stands at a path if it is of the right kind; else what is wrong.
+fn digest_of(path: &Utf8Path, kind: Kind) -> std::result::Result<Digest, Wrong> {
+    let metadata = fs::symlink_metadata(path).map_err(|_| Wrong::Missing)?;
+    let unreadable = |error: std::io::Error| Wrong::Unreadable(error.to_string());
     if kind == Kind::Symlink {
-        let target = fs::read_link(path).map_err(|_| Some("is no symbolic link any more".to_owned()))?;
+        let target = fs::read_link(path).map_err(|_| Wrong::Replaced("symbolic link"))?;
         return Ok(Digest::of(target.as_os_str().as_encoded_bytes()));
     }
     if !metadata.is_file() {
-        return Err(Some("is no file any more".to_owned()));
+        return Err(Wrong::Replaced("file"));
     }
-    let mut file = File::open(path).map_err(words)?;
-    Digest::of_reader(&mut file).map(|(digest, _)| digest).map_err(words)
+    let mut file = File::open(path).map_err(unreadable)?;
+    Digest::of_reader(&mut file).map(|(digest, _)| digest).map_err(unreadable)
+}
+
+/// Whether a folder holds no file, however deep: nobody's loss.
+fn is_empty_folder(path: &Utf8Path) -> bool {
+    walkdir::WalkDir::new(path).into_iter().all(|entry| entry.is_ok_and(|entry| entry.file_type().is_dir()))
 }
 
 /// Puts tasks into an output folder.
@@ -431,7 +498,7 @@ pub fn is_output(place: &Utf8Path) -> bool {
 }
 
 /// Whether anything stands at a path, be it a link to nothing.
-fn stands(path: &Utf8Path) -> bool {
+pub fn stands(path: &Utf8Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 

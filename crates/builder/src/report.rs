@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use taskwright_language::{Diagnostic, Diagnostics};
 
 use crate::key::Change;
@@ -31,6 +32,8 @@ pub struct TaskReport {
     pub changes: Vec<Change>,
     /// What was found wrong with its outputs before they were mended.
     pub damage: Vec<String>,
+    /// Where what no build wrote was moved before its outputs were replaced or removed; none if there was nothing.
+    pub lost: Option<Utf8PathBuf>,
 }
 
 /// What became of a task.
@@ -62,7 +65,7 @@ pub enum Failure {
 impl TaskReport {
     /// A report that says no more than what became of the task.
     pub fn new(name: impl Into<String>, status: Status) -> Self {
-        Self { name: name.into(), status, changes: Vec::new(), damage: Vec::new() }
+        Self { name: name.into(), status, changes: Vec::new(), damage: Vec::new(), lost: None }
     }
 }
 

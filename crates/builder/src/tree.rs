@@ -135,6 +135,36 @@ impl Tree {
         None
     }
 
+    /// Whether something stands at a path or below it; the empty path is the root.
+    pub fn holds(&self, path: &str) -> bool {
+        let below = format!("{path}/");
+        path.is_empty() && !self.is_empty()
+            || self.entries.contains_key(path)
+            || self.entries.range(below.clone()..).next().is_some_and(|(first, _)| first.starts_with(&below))
+    }
+
+    /// Refuses a script whose first line ends like a line of Windows: Linux looks for a program of that name, with the carriage
+    /// return. A checkout with `core.autocrlf` makes such files of right ones.
+    pub fn check_scripts(&self, what: &str) -> Result<()> {
+        let is_spoiled = |entry: &Entry| match entry {
+            Entry::File { content: Content::Bytes(bytes, _), .. } if bytes.starts_with(b"#!") => {
+                bytes.split(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(b"\r"))
+            }
+            _ => false,
+        };
+        match self.entries.iter().find(|(_, entry)| is_spoiled(entry)) {
+            None => Ok(()),
+            Some((path, _)) => Err(Error::new(format!(
+                "{what} holds `{}`, whose first line `#!...` ends with a carriage return: Linux finds no such program",
+                clean(path)
+            ))
+            .hint(
+                "save it with the line endings of Unix (LF); if git changed them (`core.autocrlf`), write `* text=auto \
+                 eol=lf` into `.gitattributes` and check the files out again",
+            )),
+        }
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -237,6 +267,28 @@ mod tests {
         for path in ["a/__pycache__/b.pyc", ".DS_Store", "x.swp", "tests/.harborignore"] {
             assert!(tree(&[(path, Entry::text(""))]).check("the scorer").is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_script_with_line_endings_of_windows_is_refused() {
+        let script =
+            |text: &str| tree(&[("a", Entry::text("x")), ("run", Entry::text(text))]).check_scripts("it");
+        let error = script("#!/bin/sh\r\nexit\r\n").unwrap_err();
+        assert!(error.to_string().starts_with("it holds `run`, whose first line"), "{error}");
+        for right in ["#!/bin/sh\nprintf 'a\r\n'\n", "text\r\nof windows\r\n", "", "#!"] {
+            assert!(script(right).is_ok(), "{right:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_tree_holds() {
+        let tree = tree(&[("a-b", Entry::text("")), ("a/b/c", Entry::text(""))]);
+        for (path, holds) in
+            [("", true), ("a", true), ("a/b", true), ("a/b/c", true), ("a/b/c/d", false), ("b", false)]
+        {
+            assert_eq!(tree.holds(path), holds, "{path}");
+        }
+        assert!(!Tree::default().holds(""));
     }
 
     #[test]

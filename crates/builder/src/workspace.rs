@@ -128,9 +128,23 @@ impl Workspace {
         }
     }
 
+    /// The folders from the root that builds write to.
+    pub fn made(&self) -> Vec<Utf8PathBuf> {
+        let specs = self.root.join(&self.specs);
+        let made = [self.out.clone(), self.lost_dir(), self.cache_dir()];
+        // Tasks may be built among the sources, as far as those do not lie in one folder with them.
+        let made = made.iter().filter(|folder| !specs.starts_with(folder));
+        made.filter_map(|folder| folder.strip_prefix(&self.root).ok().map(Utf8Path::to_owned)).collect()
+    }
+
     /// The lock that stands beside the specs.
     pub fn lock_file(&self) -> Utf8PathBuf {
         self.root.join(&self.specs).join("taskwright.lock")
+    }
+
+    /// Where what no build wrote is moved before an output that holds it goes.
+    pub fn lost_dir(&self) -> Utf8PathBuf {
+        Utf8PathBuf::from(format!("{}.lost", self.out))
     }
 
     /// Where tasks are written before they are moved to their place: on the same file system as their place.

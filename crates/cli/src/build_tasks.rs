@@ -219,6 +219,9 @@ fn lines(arguments: &Arguments, task: &TaskReport) -> String {
     for damage in &task.damage {
         text.push_str(&format!("{:>10}   output {damage}\n", ""));
     }
+    if let Some(lost) = &task.lost {
+        text.push_str(&format!("{:>10}   what no build wrote is now in {lost}\n", ""));
+    }
     if said {
         for change in &task.changes {
             text.push_str(&format!("{:>10}   {change}\n", ""));
@@ -313,6 +316,7 @@ fn task_object(task: &TaskReport) -> Value {
         "status": task.status.word().replace(' ', "_"),
         "changes": task.changes,
         "damage": task.damage,
+        "lost": task.lost,
     });
     if let Status::Failed(failure) = &task.status {
         object["diagnostics"] = match failure {

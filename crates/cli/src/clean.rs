@@ -34,6 +34,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         (false, false) => Scope::Outputs,
     };
     let cleaned = clean(&workspace::this()?, scope, &Waiter, &*interrupt::flag()?)?;
+    for lost in &cleaned.lost {
+        output::print(&format!("moved what no build wrote to {lost}\n"))?;
+    }
     let mut words = Vec::new();
     if !arguments.unused {
         words.push(format!("removed {}", count(cleaned.tasks.len() as u64, "task")));

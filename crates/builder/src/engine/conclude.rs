@@ -10,6 +10,7 @@ use super::plan::SpecPlan;
 use super::{Build, Intent};
 use crate::gc;
 use crate::lock::{Lock, LockText};
+use crate::lost::set_aside;
 use crate::observe::Boundary;
 use crate::publish::Publisher;
 use crate::report::{Report, Status, TaskReport};
@@ -90,6 +91,22 @@ impl Build<'_> {
         next
     }
 
+    /// Tasks that were built and that no spec describes any more; none as long as a spec cannot be read, or where `--set`
+    /// makes the specs describe something else than they say.
+    pub(super) fn abandoned(
+        &self,
+        state: &State,
+        plans: &[SpecPlan],
+        forgotten: &BTreeSet<String>,
+    ) -> Vec<String> {
+        if !self.options.set.is_empty() || plans.iter().any(|plan| plan.record.is_none()) {
+            return Vec::new();
+        }
+        let described: BTreeSet<&String> =
+            plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
+        state.tasks.keys().chain(forgotten).filter(|name| !described.contains(name)).cloned().collect()
+    }
+
     /// Removes the outputs of tasks that no spec describes any more; only when every spec could be read.
     pub(super) fn prune(
         &self,
@@ -103,11 +120,18 @@ impl Build<'_> {
         if report.is_interrupted() || !report.errors.is_empty() {
             return false;
         }
-        let gone = abandoned(state, plans, forgotten);
+        let gone = self.abandoned(state, plans, forgotten);
         for name in &gone {
-            next.tasks.remove(name);
-            match publisher.remove(name) {
-                Ok(()) => report.tasks.push(self.tell(TaskReport::new(name, Status::Removed))),
+            let outputs = state.tasks.get(name).and_then(|task| task.outputs());
+            let removed = set_aside(self.workspace, name, outputs.as_ref()).and_then(|lost| {
+                publisher.remove(name)?;
+                Ok(TaskReport { lost, ..TaskReport::new(name, Status::Removed) })
+            });
+            match removed {
+                Ok(removed) => {
+                    next.tasks.remove(name);
+                    report.tasks.push(self.tell(removed));
+                }
                 Err(error) => report.errors.push(error),
             }
         }
@@ -173,16 +197,6 @@ impl Build<'_> {
 /// The digest of no `--set` arguments at all.
 fn plain_set() -> Digest {
     set_digest(&BTreeMap::new())
-}
-
-/// Tasks that were built and that no spec describes any more; none as long as a spec cannot be read.
-pub(super) fn abandoned(state: &State, plans: &[SpecPlan], forgotten: &BTreeSet<String>) -> Vec<String> {
-    if plans.iter().any(|plan| plan.record.is_none()) {
-        return Vec::new();
-    }
-    let described: BTreeSet<&String> =
-        plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
-    state.tasks.keys().chain(forgotten).filter(|name| !described.contains(name)).cloned().collect()
 }
 
 /// What the lock says of tasks that no spec describes; nothing as long as a spec cannot be read.

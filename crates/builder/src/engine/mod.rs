@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rayon::prelude::*;
 use taskwright_language::model::{Baseline, Spec};
 
-use self::conclude::{abandoned, refuse_strangers, set_digest};
+use self::conclude::{refuse_strangers, set_digest};
 use self::plan::{SpecPlan, refuse_twins};
 use self::task::{Done, Open};
 use crate::inputs::{Group, StatCache};
@@ -227,7 +227,7 @@ impl Build<'_> {
             report.tasks.push(done.report);
         }
         if self.options.intent == Intent::Look {
-            report.tasks.extend(abandoned(state, plans, &pending.forgotten).into_iter().map(|name| {
+            report.tasks.extend(self.abandoned(state, plans, &pending.forgotten).into_iter().map(|name| {
                 let what = "no spec describes it any more".to_owned();
                 let stale = TaskReport { damage: vec![what], ..TaskReport::new(name, Status::Abandoned) };
                 self.tell(stale)

@@ -8,6 +8,7 @@ use super::{Build, Intent};
 use crate::inputs::Group;
 use crate::key::Key;
 use crate::lock::{Lock, LockEntry};
+use crate::lost::set_aside;
 use crate::observe::Boundary;
 use crate::publish::Publisher;
 use crate::report::{Failure, Status, TaskReport};
@@ -120,6 +121,9 @@ impl Build<'_> {
             }
             let staged = publisher.stage(&spec.name, &tree)?;
             context.boundary(Boundary::Staged)?;
+            if !whole {
+                report.lost = set_aside(self.workspace, &spec.name, old_outputs.as_ref())?;
+            }
             report.status = Status::Built;
             publisher.publish(&spec.name, staged)?
         };

@@ -11,7 +11,7 @@ use taskwright_language::model::{Spec, TaskSource, Verifier};
 use super::splits::{Resolved, Source};
 use super::task_toml::task_toml;
 use super::{
-    Context, baseline, binary, dataset, inner_tasks, listing, scorer_arguments, secrets, serve, splits,
+    Context, baseline, binary, dataset, inner_tasks, leaks, listing, scorer_arguments, secrets, serve, splits,
 };
 use crate::inputs::{Group, Recorder};
 use crate::key::{GENERATOR, Key};
@@ -44,7 +44,7 @@ pub struct Ingredients {
 #[expect(clippy::too_many_lines, reason = "one step after the other, in the order of the key")]
 pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients> {
     let spec = &loaded.spec;
-    let mut recorder = Recorder::new(context.root(), context.cache);
+    let mut recorder = context.recorder();
     let templates = load_templates(context, spec)?;
     let baseline = baseline::shared(context, &spec.baseline)?;
     let binary = context.shared.binary.get(&(), || binary::make(context))?;
@@ -81,6 +81,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
         }
         None => None,
     };
+    leaks::check(context, spec, &baseline)?;
     let dataset = dataset::shared(context, spec)?;
     groups.extend(dataset.iter().map(|node| Arc::clone(&node.group)));
 
@@ -96,7 +97,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
     let resolved = splits::resolve(spec, &source, &mut recorder)?;
     splits::check_time(spec, &resolved)?;
     let inner = match &found {
-        Some(found) => Some(inner_tasks::bake(context, found, &resolved.all())?),
+        Some(found) => Some(inner_tasks::bake(context, spec, found, &resolved.all())?),
         None => None,
     };
     groups.extend(found.iter().map(|found| Arc::clone(&found.group)));
@@ -120,9 +121,10 @@ fn load_templates(context: &Context<'_>, spec: &Spec) -> Result<Arc<Templates>> 
     let own: BTreeMap<String, Utf8PathBuf> =
         spec.templates.iter().map(|(name, path)| (name.clone(), path.as_path().to_owned())).collect();
     let id = serde_json::to_string(&own).unwrap_or_default();
-    context.shared.templates.get(&id, || {
-        Templates::load(&context.workspace.templates, &own, Recorder::new(context.root(), context.cache))
-    })
+    context
+        .shared
+        .templates
+        .get(&id, || Templates::load(&context.workspace.templates, &own, context.recorder()))
 }
 
 fn folder(
@@ -133,7 +135,8 @@ fn folder(
     what: &str,
 ) -> Result<Tree> {
     let tree = recorder.tree(path, context.store).map_err(|error| error.at(field))?;
-    tree.check(&format!("{what} `{path}`")).map_err(|error| error.at(field))?;
+    let shown = format!("{what} `{path}`");
+    tree.check(&shown).and_then(|()| tree.check_scripts(&shown)).map_err(|error| error.at(field))?;
     if tree.is_empty() {
         return Err(Error::new(format!("{what} `{path}` holds no file")).at(field));
     }

@@ -73,10 +73,12 @@ pub fn shared(context: &Context<'_>, baseline: &Baseline) -> Result<Arc<Node>> {
 fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
     let id = id(baseline);
     let remembered = context.state.baselines.get(&id).filter(|node| node.group.is_unchanged(context.root()));
-    let mut recorder = Recorder::new(context.root(), context.cache);
+    let mut recorder = context.recorder();
     let (mut tree, key, group) = match (remembered, baseline.source) {
         (_, BaselineSource::WorkTree) => {
             let tree = work_tree(context, baseline, &mut recorder)?;
+            tree.check_scripts(&format!("the baseline `{}`", baseline.path.as_path()))
+                .map_err(|error| error.at(&["baseline", "path"]))?;
             (tree, Key::new("work tree", 1), Arc::new(recorder.finish()))
         }
         (remembered, BaselineSource::Commit) => {
@@ -90,7 +92,7 @@ fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
         }
     };
     // Overlays are read on their own: only what the revision was read from spares us from asking git again.
-    let mut recorder = Recorder::new(context.root(), context.cache);
+    let mut recorder = context.recorder();
     let read_only = overlay(context, baseline, &mut recorder, &mut tree)?;
     tree.check(&format!("the baseline `{}`", baseline.path.as_path()))
         .map_err(|error| error.at(&["baseline", "path"]))?;
@@ -112,7 +114,8 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     let place = locate(context, baseline, recorder)?;
     // What is looked at now can only be older than git's answer: a change in between is seen the next time.
     watch(context, &place, baseline, recorder)?;
-    if baseline.git.is_none() && baseline.rev == "HEAD" {
+    let has_files = place.repository()?.work_tree.is_some();
+    if has_files && baseline.rev == "HEAD" {
         refuse_changes(context, &place, baseline)?;
     }
     let rev = baseline.rev.as_str();
@@ -122,6 +125,9 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
             .hint("commit first, fetch it, or correct `baseline.rev`")
             .at(&["baseline", "rev"])
     })?;
+    if has_files && rev == "HEAD" {
+        refuse_unrecorded(&place, baseline, &commit).map_err(at_path)?;
+    }
     let tree_id = match place.object(context, rev, &commit).map_err(at_path)? {
         Some((kind, id)) if kind == "tree" => id,
         Some(_) => {
@@ -164,6 +170,7 @@ fn locate(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
         }
         return repositories::place(context, baseline);
     }
+    recorder.stay_inside(path).map_err(|error| error.at(&["baseline", "path"]))?;
     match recorder.kind(path)? {
         Some(Kind::Folder) => repositories::place(context, baseline),
         Some(_) => Err(Error::new(format!("`{path}` is not a folder")).at(&["baseline", "path"])),
@@ -186,7 +193,34 @@ fn refuse_changes(context: &Context<'_>, place: &Located, baseline: &Baseline) -
         baseline.path.as_path(),
         shown.join("\n")
     ))
-    .hint("commit them, or say `source = \"work-tree\"` to build the files as they are on disk")
+    .hint(match baseline.git {
+        None => "commit them, or say `source = \"work-tree\"` to build the files as they are on disk",
+        Some(_) => "commit them, or name the commit to be built in `baseline.rev`",
+    })
+    .at(&["baseline", "path"]))
+}
+
+/// Refuses a submodule that stands at another commit than the repository around it records: a fresh clone would build that
+/// one.
+fn refuse_unrecorded(place: &Located, baseline: &Baseline, commit: &str) -> Result<()> {
+    let around = place.superproject()?;
+    let Some((above, path)) = around.as_ref() else { return Ok(()) };
+    let recorded = match above.commit("HEAD")? {
+        Some(head) => above.objects(&head, &[path])?.remove(path).map(|(_, id)| id),
+        None => None,
+    };
+    if recorded.as_deref() == Some(commit) {
+        return Ok(());
+    }
+    let short = |id: &str| id.get(..12).unwrap_or(id).to_owned();
+    let recorded = recorded.map_or_else(|| "no commit".to_owned(), |id| format!("commit {}", short(&id)));
+    Err(Error::new(format!(
+        "the baseline `{}` is in the submodule `{path}`, which is at commit {}, while the repository around it records \
+         {recorded}",
+        baseline.path.as_path(),
+        short(commit)
+    ))
+    .hint("commit the submodule in the repository around it, run `git submodule update`, or name a commit in `baseline.rev`")
     .at(&["baseline", "path"]))
 }
 
@@ -215,13 +249,24 @@ fn watch(
         Some("HEAD") => {}
         Some(reference) => files.push(repository.common_dir.join(reference)),
     }
-    if baseline.git.is_none() && rev == "HEAD" {
+    if rev == "HEAD"
+        && let Some(top) = &repository.work_tree
+    {
         files.push(repository.git_dir.join("index"));
-        if let Some(top) = &repository.work_tree {
-            // A rule in any of these can make an ignored file an uncommitted one.
-            files.extend(place.inside.ancestors().map(|folder| top.join(folder).join(".gitignore")));
-            files.push(repository.common_dir.join("info/exclude"));
-            watch_folder(baseline.path.as_path(), recorder)?;
+        // A rule in any of these can make an ignored file an uncommitted one.
+        files.extend(place.inside.ancestors().map(|folder| top.join(folder).join(".gitignore")));
+        files.push(repository.common_dir.join("info/exclude"));
+        let folder = match baseline.git {
+            None => baseline.path.as_path().to_owned(),
+            Some(_) => relative(context.root(), &top.join(&place.inside)),
+        };
+        // Where the folder is not there, git's answer is the error.
+        if recorder.kind(&folder)? == Some(Kind::Folder) {
+            watch_folder(&folder, recorder)?;
+        }
+        // What the repository around a submodule records lies in files of its own.
+        if place.superproject()?.is_some() {
+            recorder.set_volatile();
         }
     }
     for file in files {
@@ -365,12 +410,19 @@ fn work_tree(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder
     recorder.set_volatile();
     let mut tree = Tree::default();
     for file in place.repository()?.work_tree_files(&place.inside)? {
-        let Ok(member) = file.strip_prefix(&place.inside) else { continue };
+        let Ok(member) = file.path.strip_prefix(&place.inside) else { continue };
         let path = baseline.path.as_path().join(member);
         if is_ignored_by_default(member.as_str()) {
             continue;
         }
         match recorder.kind(&path)? {
+            None if file.is_hidden => {
+                return Err(Error::new(format!(
+                    "`{path}` is committed and not on disk: a sparse checkout leaves it out"
+                ))
+                .hint("`git sparse-checkout disable` brings it back; `source = \"commit\"` builds what is committed")
+                .at(&["baseline", "path"]));
+            }
             // Deleted on disk and still in the index: as on disk is what the spec asks for.
             None => {}
             Some(Kind::Folder) => {
@@ -399,17 +451,15 @@ fn overlay(
     let mut protected = Vec::new();
     for (index, overlay) in baseline.overlays.iter().enumerate() {
         let index = index.to_string();
-        let brought = recorder
-            .tree(overlay.from.as_path(), context.store)
-            .map_err(|error| error.at(&["baseline", "overlays", &index, "from"]))?;
-        let folder: Vec<_> = Utf8Path::new(&overlay.to)
-            .components()
-            .filter_map(|part| match part {
-                Utf8Component::Normal(name) => Some(name),
-                _ => None,
-            })
-            .collect();
-        let folder = folder.join("/");
+        let at = |key: &'static str| {
+            let index = index.clone();
+            move |error: Error| error.at(&["baseline", "overlays", &index, key])
+        };
+        let from = overlay.from.as_path();
+        let brought = recorder.tree(from, context.store).map_err(at("from"))?;
+        brought.check_scripts(&format!("the overlay `{from}`")).map_err(at("from"))?;
+        let folder = folder_of_overlay(&overlay.to);
+        refuse_file_as_folder(tree, &folder).map_err(at("to"))?;
         tree.graft(&folder, &brought);
         if overlay.read_only {
             let full =
@@ -418,4 +468,26 @@ fn overlay(
         }
     }
     Ok(protected)
+}
+
+/// The folder that an overlay is put into, from the baseline's root, which is empty.
+pub fn folder_of_overlay(to: &str) -> String {
+    let names = Utf8Path::new(to).components().filter_map(|part| match part {
+        Utf8Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// Refuses a folder for an overlay that is a file of the baseline, or lies in one.
+fn refuse_file_as_folder(tree: &Tree, folder: &str) -> Result<()> {
+    let ends = folder.match_indices('/').map(|(end, _)| end).chain([folder.len()]);
+    let Some(file) = ends.map(|end| &folder[..end]).find(|path| tree.get(path).is_some()) else {
+        return Ok(());
+    };
+    let above = file.rsplit_once('/').map_or(".", |(above, _)| above);
+    Err(Error::new(format!(
+        "`{file}` is a file of the baseline, and `to` is the folder that the overlay is put into"
+    ))
+    .hint(format!("to put a file in its place write `to = \"{above}\"`")))
 }

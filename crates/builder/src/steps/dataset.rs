@@ -14,7 +14,7 @@ use taskwright_language::pattern::Pattern;
 
 use super::{Context, listing};
 use crate::error::failed;
-use crate::inputs::{Group, Recorder};
+use crate::inputs::Group;
 use crate::key::Key;
 use crate::observe::Boundary;
 use crate::store::Store;
@@ -77,7 +77,7 @@ pub fn shared(context: &Context<'_>, spec: &Spec) -> Result<Option<Arc<Node>>> {
 /// Reads and checks a dataset, or takes what is known of its rows from the store.
 fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) -> Result<Node> {
     let path = dataset.path.as_path();
-    let mut recorder = Recorder::new(context.root(), context.cache);
+    let mut recorder = context.recorder();
     let tree = recorder.tree(path, context.store).map_err(|error| error.at(&["dataset", "path"]))?;
     tree.check(&format!("the dataset `{path}`")).map_err(|error| error.at(&["dataset", "path"]))?;
     let rows = row_files(dataset, &tree)?;

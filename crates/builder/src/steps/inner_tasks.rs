@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
+use taskwright_harbor::names::check_task_name;
+use taskwright_language::model::Spec;
 use taskwright_language::serve::ServeInnerTask;
 
 use super::Context;
@@ -25,6 +27,8 @@ pub struct InnerTask {
     pub path: Utf8PathBuf,
     /// Its name as its own task.toml has it; the folder's name if that says nothing.
     pub name: String,
+    /// Why Harbor would refuse to load it.
+    refused: Option<String>,
 }
 
 /// The inner tasks that are put into a task.
@@ -52,7 +56,7 @@ struct TaskTable {
 /// Finds the inner tasks in a folder of tasks, or in one that is a task itself.
 pub fn find(context: &Context<'_>, path: &Utf8Path) -> Result<InnerTasks> {
     let at = |error: Error| error.at(&["harbor", "source", "path"]);
-    let mut recorder = Recorder::new(context.root(), context.cache);
+    let mut recorder = context.recorder();
     let mut tasks = BTreeMap::new();
     match recorder.kind(path).map_err(at)? {
         Some(Kind::Folder) => {}
@@ -64,14 +68,14 @@ pub fn find(context: &Context<'_>, path: &Utf8Path) -> Result<InnerTasks> {
     }
     if recorder.kind(&path.join("task.toml")).map_err(at)?.is_some() {
         let folder = path.file_name().unwrap_or("task").to_owned();
-        let name = task_name(&mut recorder, path, &folder).map_err(at)?;
-        tasks.insert(folder, InnerTask { path: path.to_owned(), name });
+        let task = read(&mut recorder, path, &folder).map_err(at)?;
+        tasks.insert(folder, task);
     } else {
         for (folder, kind) in recorder.folder(path).map_err(at)? {
             let task = path.join(&folder);
             if kind == Kind::Folder && recorder.kind(&task.join("task.toml")).map_err(at)?.is_some() {
-                let name = task_name(&mut recorder, &task, &folder).map_err(at)?;
-                tasks.insert(folder, InnerTask { path: task, name });
+                let task = read(&mut recorder, &task, &folder).map_err(at)?;
+                tasks.insert(folder, task);
             }
         }
     }
@@ -84,13 +88,22 @@ pub fn find(context: &Context<'_>, path: &Utf8Path) -> Result<InnerTasks> {
     Ok(InnerTasks { tasks, group: Arc::new(recorder.finish()) })
 }
 
-fn task_name(recorder: &mut Recorder<'_>, task: &Utf8Path, folder: &str) -> Result<String> {
+fn read(recorder: &mut Recorder<'_>, task: &Utf8Path, folder: &str) -> Result<InnerTask> {
     let path = task.join("task.toml");
     let text = recorder.text(&path)?;
     let parsed: TaskToml = toml::from_str(&text).map_err(|error| {
         Error::new(format!("the inner task's `{path}` is not valid: {}", error.message()))
     })?;
-    Ok(parsed.task.and_then(|table| table.name).unwrap_or_else(|| folder.to_owned()))
+    let (name, refused) = match parsed.task {
+        None => (None, None),
+        Some(TaskTable { name: None }) => (None, Some("its `[task]` has no `name`".to_owned())),
+        Some(TaskTable { name: Some(name) }) => {
+            let refused = check_task_name(&name).err().map(|error| error.to_string());
+            (Some(name), refused)
+        }
+    };
+    let name = name.unwrap_or_else(|| folder.to_owned());
+    Ok(InnerTask { path: task.to_owned(), name, refused })
 }
 
 /// Results carry the name in task.toml, so two tasks of one name could not be told apart.
@@ -124,8 +137,13 @@ impl InnerTasks {
 }
 
 /// Reads the inner tasks that some sample ids mean.
-pub fn bake(context: &Context<'_>, inner: &InnerTasks, samples: &BTreeSet<String>) -> Result<Baked> {
-    let mut recorder = Recorder::new(context.root(), context.cache);
+pub fn bake(
+    context: &Context<'_>,
+    spec: &Spec,
+    inner: &InnerTasks,
+    samples: &BTreeSet<String>,
+) -> Result<Baked> {
+    let mut recorder = context.recorder();
     let mut baked = Tree::default();
     let mut tasks = BTreeMap::new();
     let mut hasher = Hasher::new();
@@ -138,8 +156,20 @@ pub fn bake(context: &Context<'_>, inner: &InnerTasks, samples: &BTreeSet<String
             .hint("use at most 32 letters, digits and dashes")
             .at(&["harbor", "source"]));
         }
+        if let Some(why) = &task.refused {
+            // Looking through a folder of tasks Harbor passes over one that it refuses: the sample would never run.
+            return Err(Error::new(format!("Harbor does not load `{}/task.toml`: {why}", task.path))
+                .hint(format!(
+                    "write for example `name = \"{}/{folder}\"` below its `[task]`",
+                    spec.organization
+                ))
+                .at(&["harbor", "source"]));
+        }
         let tree = recorder.tree(&task.path, context.store)?;
-        tree.check(&format!("the inner task `{folder}`")).map_err(|error| error.at(&["harbor", "source"]))?;
+        let shown = format!("the inner task `{folder}`");
+        tree.check(&shown)
+            .and_then(|()| tree.check_scripts(&shown))
+            .map_err(|error| error.at(&["harbor", "source"]))?;
         // Harbor's own rules, not ours: an inner task may carry ignore files of its own.
         let digest = taskwright_harbor::digest::content_digest(context.root().join(&task.path).as_std_path())
             .map_err(|error| Error::new(format!("the inner task `{folder}`: {error}")))?

@@ -7,6 +7,7 @@ pub mod binary;
 pub mod dataset;
 pub mod git_identity;
 pub mod inner_tasks;
+pub mod leaks;
 pub mod listing;
 pub mod repositories;
 pub mod scorer_arguments;
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_language::model::Baseline;
 
-use crate::inputs::StatCache;
+use crate::inputs::{Recorder, StatCache};
 use crate::observe::{Boundary, Observer};
 use crate::render::Templates;
 use crate::state::State;
@@ -67,6 +68,11 @@ pub struct Shared {
 impl Context<'_> {
     pub fn root(&self) -> &Utf8Path {
         &self.workspace.root
+    }
+
+    /// A recorder of what a task is made from.
+    pub fn recorder(&self) -> Recorder<'_> {
+        Recorder::new(self.root(), self.cache).avoiding(self.workspace.made())
     }
 
     /// Refuses to make something when the build only looks: its absence alone says that the task is not up to date.

@@ -8,11 +8,8 @@ use taskwright_language::model::{Baseline, BaselineSource};
 
 use super::{Context, Memo};
 use crate::error::failed;
-use crate::git::{Repository, no_repository};
+use crate::git::{AT_ONCE, Repository, no_repository};
 use taskwright_base::{Error, Result};
-
-/// How many paths one git command is given.
-const AT_ONCE: usize = 1000;
 
 /// A kind of object and its identifier, by path.
 type Objects = BTreeMap<Utf8PathBuf, (String, String)>;
@@ -25,6 +22,7 @@ pub struct Answers {
     references: Memo<String, Option<String>>,
     objects: Memo<String, Objects>,
     changes: Memo<(), Vec<String>>,
+    superproject: Memo<(), Option<(Repository, Utf8PathBuf)>>,
 }
 
 /// Where a baseline is: in which repository, and at which path from its root.
@@ -53,6 +51,7 @@ pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Located> {
                 references: Memo::default(),
                 objects: Memo::default(),
                 changes: Memo::default(),
+                superproject: Memo::default(),
             })
         })
         .map_err(|error| error.at(&["baseline", field]))?;
@@ -120,16 +119,21 @@ impl Located {
         Ok(objects.get(&self.inside).cloned())
     }
 
+    /// The repository of which this one is a submodule, and where in its work tree.
+    pub fn superproject(&self) -> Result<Arc<Option<(Repository, Utf8PathBuf)>>> {
+        self.answers.superproject.get(&(), || self.repository()?.superproject())
+    }
+
     /// The lines of `git status` below the baseline's path.
     pub fn changes(&self, context: &Context<'_>) -> Result<Vec<String>> {
         let all = self.answers.changes.get(&(), || {
             let inside = self.neighbours(context, |baseline| {
-                baseline.git.is_none() && baseline.rev == "HEAD" && baseline.source == BaselineSource::Commit
+                baseline.rev == "HEAD" && baseline.source == BaselineSource::Commit
             });
             let mut changes = Vec::new();
             for some in inside.chunks(AT_ONCE) {
                 let some: Vec<_> = some.iter().map(Utf8PathBuf::as_path).collect();
-                changes.extend(self.repository()?.changes(&some)?);
+                changes.extend(self.repository()?.changes(&some, &context.workspace.cache_dir())?);
             }
             Ok(changes)
         })?;

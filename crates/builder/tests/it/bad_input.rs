@@ -1010,13 +1010,13 @@ fn an_overlay_that_makes_a_file_a_folder() {
         space.edit(SPEC, "path = \"baseline\"", overlay);
     });
     insta::assert_snapshot!(said, @r#"
-    error: the baseline `harbor-tasks/alpha/baseline` holds `a` as a file and as a folder
-     --> harbor-tasks/alpha/spec.toml:6:8
+    error: `a` is a file of the baseline, and `to` is the folder that the overlay is put into
+     --> harbor-tasks/alpha/spec.toml:7:36
       |
-    6 | path = "baseline"
-      |        ^^^^^^^^^^
+    7 | overlays = [{ from = "extra", to = "a" }]
+      |                                    ^^^
       |
-      = help: rename one of them
+      = help: to put a file in its place write `to = "."`
     "#);
 }
 

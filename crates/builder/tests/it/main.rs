@@ -3,12 +3,15 @@
 //! One program holds all topics, because each of them would link the whole crate again.
 
 mod bad_input;
+mod committed;
 mod concurrent;
 mod full_disk;
 mod git_identity;
 mod incremental;
+mod inputs;
 mod kill;
 mod lock;
+mod lost;
 mod outputs;
 mod rendered;
 mod reproducible;

@@ -1,5 +1,8 @@
 //! The baseline: its revision, what a candidate must leave alone, and what is laid over it.
 
+use camino::Utf8Path;
+use taskwright_base::tree::{Fault, check_path};
+
 use super::Context;
 use crate::model::BaselineSource;
 use crate::paths;
@@ -30,12 +33,27 @@ pub fn check(context: &mut Context<'_>) {
         let problem = if overlay.to.is_empty() {
             Some(("`to` is empty".to_owned(), "\".\" is the baseline's root".to_owned()))
         } else {
-            paths::inside(&overlay.to, "the baseline").err()
+            paths::inside(&overlay.to, "the baseline").map_or_else(Some, |folder| folder_problem(&folder))
         };
         if let Some((message, hint)) = problem {
             context.error(&["baseline", "overlays", &index, "to"], message, hint);
         }
     }
+}
+
+/// Why a folder of the baseline cannot be one: git keeps some names for itself.
+fn folder_problem(folder: &Utf8Path) -> Option<(String, String)> {
+    if folder == "." {
+        return None;
+    }
+    let fault = check_path(&format!("{folder}/file")).err()?;
+    let hint = match fault {
+        Fault::Git => {
+            "the optimizer's container makes a repository of its own of the baseline: name another folder"
+        }
+        fault => fault.hint(),
+    };
+    Some((format!("`{folder}` {fault}"), hint.to_owned()))
 }
 
 fn has_space(text: &str) -> bool {
