@@ -11,6 +11,7 @@ use taskwright_base::Error;
 use taskwright_builder::scaffold::{Scaffold, scaffold};
 use taskwright_builder::{Binary, Options, Silent, Workspace, build};
 use taskwright_language::model::Mode;
+use taskwright_testing::{Need, needs_python, not_run, test};
 
 /// A workspace without specs, in a folder that vanishes.
 struct Room {
@@ -162,8 +163,7 @@ fn a_workspace_outside_of_git_is_told_so() {
         .current_dir(room.path(".").as_std_path())
         .output();
     if asked.unwrap().status.success() {
-        eprintln!("skipped: the temporary folder is in a git repository: no test of a workspace in none");
-        return;
+        not_run(Need::System, "the temporary folder is in a git repository");
     }
     let obstacle = obstacle.expect("it is not said that no task can be built here");
     assert_eq!(obstacle.to_string(), "`harbor-tasks/words` is not in a git repository");
@@ -172,11 +172,6 @@ fn a_workspace_outside_of_git_is_told_so() {
     fs::remove_dir(room.path(".git")).unwrap();
     let obstacle = room.make("more-words", Mode::A).unwrap().obstacle.unwrap();
     assert!(obstacle.hint_text().unwrap().starts_with("run `git init`"), "{obstacle:?}");
-}
-
-/// Whether a program can be run here.
-fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Runs a script of Python in a folder on some lines, and returns the lines it prints.
@@ -200,10 +195,7 @@ fn python(folder: &Utf8Path, script: &Utf8Path, lines: &[String]) -> Vec<serde_j
 
 #[test]
 fn the_mode_a_example_scores_as_its_page_says() {
-    if !has("python3") {
-        eprintln!("skipped: there is no python3");
-        return;
-    }
+    needs_python();
     let room = Room::with_git();
     let folder = room.path(&room.make("words", Mode::A).unwrap().folder.into_string());
     let rows: Vec<serde_json::Value> = fs::read_to_string(folder.join("dataset/rows.jsonl"))
@@ -239,10 +231,7 @@ fn the_mode_a_example_scores_as_its_page_says() {
 
 #[test]
 fn the_mode_a_scorer_takes_any_answer() {
-    if !has("python3") {
-        eprintln!("skipped: there is no python3");
-        return;
-    }
+    needs_python();
     let room = Room::with_git();
     let folder = room.path(&room.make("words", Mode::A).unwrap().folder.into_string());
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -300,4 +289,8 @@ fn the_inner_verifiers_know_right_from_wrong() {
             assert_eq!(mode & 0o100, 0o100, "{script}");
         }
     }
+}
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
 }

@@ -6,6 +6,7 @@
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use taskwright_testing::{Need, not_run, test};
 
 /// The command in a folder that is not the workspace's, with its outputs there.
 struct Cli {
@@ -428,8 +429,7 @@ fn colours_are_for_a_terminal_that_wants_them() {
         String::from_utf8_lossy(&shown(variables, command).unwrap().stdout).contains("\u{1b}[1;")
     };
     if shown(&[], "true").is_err() {
-        eprintln!("skipped: there is no `script` here to make a terminal: no test of colours");
-        return;
+        not_run(Need::System, "there is no `script` here to make a terminal");
     }
     let looks = [
         "xtask build-tasks no-such-task --dry-run",
@@ -460,4 +460,8 @@ fn errors_are_told_where_nobody_reads_the_answers() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean"));
+}
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use taskwright_testing::{needs_engine, needs_harbor, test};
 
 fn eval(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright-cli"));
@@ -23,21 +24,6 @@ fn json(arguments: &[&str]) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {said}"))
-}
-
-/// Whether Mode B can be tried here; says loudly if not.
-fn is_ready(test: &str) -> bool {
-    let works = |program: &str, argument: &str| {
-        let mut command = Command::new(program);
-        command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let missing =
-        [("uv", "--version"), ("docker", "info")].into_iter().find(|(name, word)| !works(name, word));
-    if let Some((name, _)) = missing {
-        eprintln!("skipped: {test}: `{name}` does not work here");
-    }
-    missing.is_none()
 }
 
 /// The names of the trials in a job's folder, sorted.
@@ -106,9 +92,8 @@ fn what_is_asked_for_wrongly_is_refused() {
 
 #[test]
 fn a_dry_run_says_the_command_and_the_configuration() {
-    if !is_ready("a_dry_run_says_the_command_and_the_configuration") {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let arguments =
         ["arithmetic", "--split", "test", "--samples", "1", "--environment", "modal", "--dry-run", "--json"];
     let output = output(&arguments);
@@ -124,9 +109,8 @@ fn a_dry_run_says_the_command_and_the_configuration() {
 
 #[test]
 fn arithmetic_is_scored_through_harbor() {
-    if !is_ready("arithmetic_is_scored_through_harbor") {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let baseline = json(&["arithmetic", "--fresh", "--split", "train", "--json"]);
     assert_eq!(baseline["splits"][0]["aggregate"]["mean"], 0.5, "{baseline}");
     assert_eq!(baseline["splits"][0]["trials_run"], 2);
@@ -138,9 +122,8 @@ fn arithmetic_is_scored_through_harbor() {
 
 #[test]
 fn what_was_graded_before_a_kill_is_not_run_again() {
-    if !is_ready("what_was_graded_before_a_kill_is_not_run_again") {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let words = ["arithmetic", "--split", "validation", "--n-concurrent", "1"];
     let mut killed = eval(&[&words[..], &["--fresh"]].concat())
         .stderr(Stdio::piped())
@@ -172,4 +155,8 @@ fn what_was_graded_before_a_kill_is_not_run_again() {
         .collect();
     assert!(trials(jobs[0]).iter().any(|trial| counted.contains(&trial.as_str())));
     assert!(counted.contains(&second[0].as_str()));
+}
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
 }

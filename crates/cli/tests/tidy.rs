@@ -81,15 +81,45 @@ fn every_dependency_is_justified() {
 
 #[test]
 fn every_crate_turns_the_bans_of_clippy_on() {
-    let exempt = ["crates/bench", "xtask"].map(|folder| root().join(folder));
+    let exempt = ["crates/bench", "crates/testing", "crates/testing-macros", "xtask"]
+        .map(|folder| root().join(folder));
     let is_root = |path: &PathBuf| path.ends_with("src/lib.rs") || path.ends_with("src/main.rs");
-    // Measurements write what nobody else reads, and three lines need no bans.
+    // Measurements write what nobody else reads, tests are no product, and three lines need no bans.
     let is_exempt = |path: &PathBuf| exempt.iter().any(|folder| path.starts_with(folder));
     let roots = files(".rs").into_iter().filter(is_root).filter(|path| !is_exempt(path));
     let without: Vec<_> = roots
         .filter(|path| !fs::read_to_string(path).unwrap().contains("clippy::disallowed_methods"))
         .collect();
     assert!(without.is_empty(), "these do not turn on what clippy.toml bans: {without:?}");
+}
+
+/// A `#[test]` of the other harness is one that nobody runs, and nothing would say so.
+#[test]
+fn every_test_has_the_attribute_of_its_harness() {
+    let mut lost = Vec::new();
+    for manifest in files("Cargo.toml") {
+        let tests = manifest.with_file_name("tests");
+        let manifest: toml::Table = fs::read_to_string(&manifest).unwrap().parse().unwrap();
+        let own: Vec<&str> = manifest
+            .get("test")
+            .and_then(|tests| tests.as_array())
+            .into_iter()
+            .flatten()
+            .map(|test| test["name"].as_str().unwrap())
+            .collect();
+        for path in files(".rs") {
+            let Ok(inner) = path.strip_prefix(&tests) else { continue };
+            let program = inner.iter().next().unwrap().to_string_lossy().replace(".rs", "");
+            let text = fs::read_to_string(&path).unwrap();
+            let imports = text.split_once("use taskwright_testing::").map_or("", |(_, rest)| rest);
+            let names = imports.split_once(';').map_or("", |(names, _)| names);
+            let is_ours = names.split(['{', ',', '}', ' ']).any(|name| name == "test");
+            if text.contains("\n#[test]") && is_ours != own.contains(&program.as_str()) {
+                lost.push(path.strip_prefix(root()).unwrap().display().to_string());
+            }
+        }
+    }
+    assert_eq!(lost, [""; 0], "`use taskwright_testing::test` goes with `harness = false`");
 }
 
 #[test]

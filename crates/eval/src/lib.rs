@@ -69,3 +69,8 @@ pub use mode_b::{
 pub use result::{Outcome, SampleResult, Score};
 pub use sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions, remove_folder};
 pub use summary::{ConstraintResult, Measured, Summary, summarize};
+
+#[cfg(test)]
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

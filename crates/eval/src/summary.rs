@@ -222,6 +222,7 @@ fn compare(left: f64, operator: Comparison, right: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn sample(value: f64, metrics: &[(&str, f64)]) -> Measured {
         let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();

@@ -58,6 +58,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn a_tail_keeps_the_end() {

@@ -20,7 +20,7 @@ pub fn check(context: &mut Context<'_, Experiment>) {
             "use 1 to 32 of a-z, 0-9 and `-`, with no `-` at either end: it becomes a part of folder names",
         );
     }
-    at_least_one(context, &["repetitions"], experiment.repetitions, "1 tries each task once");
+    at_least_one(context, &["repetitions"], experiment.repetitions, "1 runs each agent once on each task");
     filled(context, &["reward_key"], experiment.reward_key.as_deref());
     tasks::check(context);
     agents::check(context);

@@ -37,9 +37,9 @@ pub struct Experiment {
     pub description: String,
     /// The tasks, from one or several sources.
     pub tasks: Vec<TaskSet>,
-    /// The agents. Each of them tries each task.
+    /// The agents. Each of them runs on each task.
     pub agents: Vec<Agent>,
-    /// How often each agent tries each task.
+    /// How often each agent runs on each task.
     #[serde(default = "one")]
     pub repetitions: u64,
     /// Which of the rewards counts; without it `reward`, or the only one there is.

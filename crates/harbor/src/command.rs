@@ -133,6 +133,7 @@ pub(crate) fn find(program: &str, path: Option<&std::ffi::OsStr>) -> Option<Path
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn the_command_beside_a_candidate() {

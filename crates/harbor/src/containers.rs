@@ -158,6 +158,7 @@ impl Docker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn projects_of_trials() {

@@ -14,6 +14,7 @@ pub fn dataset_digest<'a>(tasks: impl IntoIterator<Item = &'a str>) -> Option<St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn the_order_of_tasks_does_not_matter() {

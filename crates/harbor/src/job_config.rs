@@ -363,6 +363,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn what_is_not_set_is_not_written() {

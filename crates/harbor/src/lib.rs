@@ -79,3 +79,8 @@ pub use version::{HARBOR_VERSION, SCHEMA_VERSION};
 #[cfg(test)]
 #[path = "../tests/support/python.rs"]
 mod python;
+
+#[cfg(test)]
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

@@ -171,6 +171,7 @@ pub fn collisions<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Vec<&'a s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn directory_names() {

@@ -164,6 +164,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn dates_are_those_of_the_calendar() {

@@ -115,6 +115,7 @@ fn numbers(version: &str) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     /// A folder with a program. Another process writes it: what this one has open for writing, a process that another
     /// test just starts has open as well for a moment, and what is open for writing cannot be executed.

@@ -187,6 +187,7 @@ fn is_whole(job: &Path, trial: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn result(job: &Path, trial: &str, text: &str) {
         std::fs::create_dir_all(job.join(trial)).unwrap();

@@ -24,3 +24,8 @@ pub use evidence::{gc, verify};
 pub use output::{export, report};
 pub use rank::{compare, leaderboard, patterns, statistics};
 pub use record::{Filter, Score, Trial, agent};
+
+#[cfg(test)]
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

@@ -7,14 +7,7 @@ use std::path::{Path, PathBuf};
 use taskwright_ledger::import::{Event, Options, Outcome, Report};
 use taskwright_ledger::record::{Failure, Status, Trial};
 use taskwright_ledger::{Filter, Ledger};
-
-fn corpus() -> Option<PathBuf> {
-    let corpus = std::env::var_os("TASKWRIGHT_CORPUS").map(PathBuf::from);
-    if corpus.is_none() {
-        eprintln!("skipped: TASKWRIGHT_CORPUS does not name the folder of real trials");
-    }
-    corpus
-}
+use taskwright_testing::{corpus, test};
 
 fn import(ledger: &mut Ledger, paths: &[PathBuf]) -> (Report, Vec<Event>) {
     let mut events = Vec::new();
@@ -34,7 +27,7 @@ fn what(trial: &Trial) -> (Status, Option<Failure>, Option<f64>) {
 
 #[test]
 fn single_results_of_every_version_are_imported() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(folder.path()).unwrap();
     let mut files: Vec<_> =
@@ -73,7 +66,7 @@ fn single_results_of_every_version_are_imported() {
 
 #[test]
 fn whole_jobs_are_imported_with_what_is_special_about_them() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(folder.path()).unwrap();
     let (report, events) = import(&mut ledger, &[corpus.join("jobs")]);
@@ -140,7 +133,7 @@ fn whole_jobs_are_imported_with_what_is_special_about_them() {
 
 #[test]
 fn no_secret_of_a_job_is_stored() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let folder = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(folder.path()).unwrap();
     import(&mut ledger, &[corpus.join("jobs/X-sec")]);
@@ -156,4 +149,8 @@ fn no_secret_of_a_job_is_stored() {
             assert!(text.contains("${HOSTKEY}") && text.contains("visible"), "{text}");
         }
     }
+}
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
 }

@@ -10,6 +10,7 @@ use taskwright_ledger::leaderboard::{Leaderboard, Rules};
 use taskwright_ledger::patterns::TaskPatterns;
 use taskwright_ledger::record::{Agent, Exception, Failure, Kind, Reward, Seconds, Status, Tokens};
 use taskwright_ledger::{Filter, Ledger, Trial};
+use taskwright_testing::{Need, not_run, test, works};
 
 /// Trials of three agents on five tasks, of every status, with what text and times may hold.
 fn ledger(folder: &Path) -> Ledger {
@@ -82,12 +83,10 @@ fn assert_row(found: &Value, row: &taskwright_ledger::leaderboard::Row) {
     assert_eq!(found["complete"].as_f64(), Some(f64::from(u32::try_from(row.complete).unwrap())));
 }
 
-fn is_there(program: &str, arguments: &[&str], what: &str) -> bool {
-    let is_there = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
-    if !is_there {
-        eprintln!("skipped: {what}");
+fn needs(program: &str, arguments: &[&str], why: &str) {
+    if !works(program, arguments) {
+        not_run(Need::Readers, why);
     }
-    is_there
 }
 
 fn answer(command: &mut Command) -> String {
@@ -98,9 +97,7 @@ fn answer(command: &mut Command) -> String {
 
 #[test]
 fn the_sqlite3_shell_comes_to_the_same_numbers() {
-    if !is_there("sqlite3", &["--version"], "there is no `sqlite3` shell here") {
-        return;
-    }
+    needs("sqlite3", &["--version"], "there is no `sqlite3` shell here");
     let folder = tempfile::tempdir().unwrap();
     let ledger = ledger(folder.path());
     let text =
@@ -148,13 +145,7 @@ fn python() -> String {
 
 #[test]
 fn duckdb_comes_to_the_same_numbers() {
-    if !is_there(
-        &python(),
-        &["-c", "import duckdb"],
-        "Python has no `duckdb`; `pip install duckdb` brings it",
-    ) {
-        return;
-    }
+    needs(&python(), &["-c", "import duckdb"], "Python has no `duckdb`; `pip install duckdb` brings it");
     let folder = tempfile::tempdir().unwrap();
     let ledger = ledger(folder.path());
     let board = leaderboard(&ledger);
@@ -204,13 +195,11 @@ fn duckdb_comes_to_the_same_numbers() {
 #[test]
 fn pandas_comes_to_the_same_numbers() {
     let imports = "import pandas, pyarrow";
-    if !is_there(
+    needs(
         &python(),
         &["-c", imports],
         "Python has no `pandas` with `pyarrow`; `pip install pandas pyarrow` brings them",
-    ) {
-        return;
-    }
+    );
     let folder = tempfile::tempdir().unwrap();
     let ledger = ledger(folder.path());
     let board = leaderboard(&ledger);
@@ -234,4 +223,8 @@ fn pandas_comes_to_the_same_numbers() {
             assert_row(found, row);
         }
     }
+}
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
 }

@@ -14,3 +14,7 @@ mod repositories;
 mod stage;
 #[path = "containers/task.rs"]
 mod task;
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

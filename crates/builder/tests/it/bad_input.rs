@@ -7,9 +7,10 @@ use std::os::unix::net::UnixListener;
 
 use camino::Utf8Path;
 use taskwright_builder::{Options, Report};
+use taskwright_testing::{Need, not_run, test};
 
 use crate::support::child::{Builder, PATIENCE};
-use crate::support::{LARGE, ROWS, TestSpace, chmod, git_command, look, skipped, spec, summary};
+use crate::support::{LARGE, ROWS, TestSpace, chmod, git_command, look, spec, summary};
 
 const SPEC: &str = "harbor-tasks/alpha/spec.toml";
 const BASELINE: &str = "harbor-tasks/alpha/baseline";
@@ -1209,7 +1210,7 @@ fn folders_that_are_missing_or_empty() {
 #[test]
 fn files_that_may_not_be_read() {
     if !rustix::process::getuid().is_root() {
-        return skipped("only root can build as somebody else, for whom a file is not readable");
+        not_run(Need::Root, "only root can build as somebody else, for whom a file is not readable");
     }
     let space = TestSpace::new();
     space.settle();
@@ -1225,7 +1226,7 @@ fn files_that_may_not_be_read() {
         .env("HOME", space.root().as_str())
         .output();
     if !probe.is_ok_and(|output| output.status.success()) {
-        return skipped("`setpriv` is missing, or nobody may not run this program");
+        not_run(Need::System, "`setpriv` is missing, or nobody may not run this program");
     }
     let build = || Builder::new(&space).through(&nobody).env("HOME", space.root().as_str()).run();
     let answer = build();

@@ -1,6 +1,7 @@
 //! Two builds at once in one workspace: the second waits, says for whom, and both end right.
 
 use taskwright_builder::Boundary;
+use taskwright_testing::test;
 
 use crate::support::child::{Act, Builder};
 use crate::support::{TestSpace, look, summary};

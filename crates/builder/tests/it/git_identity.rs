@@ -7,6 +7,7 @@ use std::process::Command;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use taskwright_builder::lock::Lock;
+use taskwright_testing::test;
 
 use crate::support::{LARGE, TestSpace};
 

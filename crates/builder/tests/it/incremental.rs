@@ -4,6 +4,7 @@ use std::fs;
 use std::time::SystemTime;
 
 use taskwright_builder::Options;
+use taskwright_testing::test;
 
 use crate::support::{LARGE, ROWS, TestSpace, changes, chmod, look, spec, summary, task, wait_a_tick};
 

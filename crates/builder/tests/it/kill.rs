@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use taskwright_builder::clean::{Scope, clean};
 use taskwright_builder::{Boundary, Silent};
+use taskwright_testing::test;
 
 use crate::support::child::{Act, Builder};
 use crate::support::{LARGE, TestSpace, look, summary};

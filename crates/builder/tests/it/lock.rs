@@ -3,6 +3,7 @@
 use taskwright_builder::lock::Lock;
 use taskwright_builder::{Intent, Options, Report};
 use taskwright_harbor::digest::content_digest;
+use taskwright_testing::test;
 
 use crate::support::{LARGE, TestSpace, look, spec, summary, wait_a_tick};
 

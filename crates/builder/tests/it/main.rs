@@ -18,3 +18,7 @@ mod reproducible;
 mod signal;
 mod state;
 mod support;
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

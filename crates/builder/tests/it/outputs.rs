@@ -9,6 +9,7 @@ use taskwright_builder::clean::{Scope, clean};
 use taskwright_builder::{Options, Silent, Status};
 use taskwright_language::pattern::Pattern;
 use taskwright_language::serve::ServeConfig;
+use taskwright_testing::test;
 
 use crate::support::{LARGE, TestSpace, chmod, damage, look, summary, task, wait_a_tick};
 

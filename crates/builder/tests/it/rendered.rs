@@ -6,8 +6,9 @@ use std::process::Command;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
+use taskwright_testing::{Need, not_run, test};
 
-use crate::support::{TestSpace, skipped};
+use crate::support::TestSpace;
 
 const SPEC: &str = "harbor-tasks/alpha/spec.toml";
 
@@ -78,7 +79,7 @@ fn the_reader_that_harbor_uses_reads_task_toml_back() {
     built(&space);
     let program = "import json, sys, tomllib\nprint(json.dumps(tomllib.load(open(sys.argv[1], 'rb'))))";
     let Some(task) = python(program, &space.out("alpha/task.toml")) else {
-        return skipped("python3 with tomllib is missing: nobody read task.toml back");
+        not_run(Need::Python, "there is no python3 with tomllib");
     };
     assert_eq!(task["task"]["name"], "taskwright/alpha");
     assert_eq!(task["task"]["description"], HOSTILE.join(" | "));
@@ -136,9 +137,7 @@ fn compose_reads_every_value_back() {
     let space = hostile();
     built(&space);
     let Some((services, composed)) = services(&space.out("alpha/environment/docker-compose.yaml")) else {
-        return skipped(
-            "neither `docker compose` nor Python's yaml is there: nobody read the Compose file back",
-        );
+        not_run(Need::Engine, "neither `docker compose` nor Python's yaml is there");
     };
     let main = &services["main"]["environment"];
     for (number, text) in HOSTILE.iter().enumerate() {
@@ -167,10 +166,10 @@ fn compose_says_which_secret_is_missing() {
         .env_remove("API_KEY")
         .env_remove("OTHER_KEY")
         .output();
-    let Ok(output) = output else { return skipped("docker is missing") };
+    let Ok(output) = output else { not_run(Need::Engine, "docker is missing") };
     let words = String::from_utf8_lossy(&output.stderr);
     if words.contains("not a docker command") {
-        return skipped("`docker compose` is missing");
+        not_run(Need::Engine, "`docker compose` is missing");
     }
     assert!(!output.status.success());
     assert!(

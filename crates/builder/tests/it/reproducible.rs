@@ -6,6 +6,7 @@ use std::fs;
 use camino::Utf8Path;
 use proptest::prelude::*;
 use taskwright_builder::Options;
+use taskwright_testing::test;
 
 use crate::support::child::Builder;
 use crate::support::{LARGE, TestSpace, look, summary};

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use taskwright_builder::Boundary;
+use taskwright_testing::test;
 
 use crate::support::child::{Act, Builder, PATIENCE};
 use crate::support::{TestSpace, look, summary};

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use taskwright_testing::test;
+
 use crate::support::{TestSpace, look, summary, wait_a_tick};
 
 const TASKS: [&str; 12] = [

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
+use taskwright_base::digest::hex;
 use taskwright_base::{Error, Result, failed, failed_to, git};
 
 use super::pack::{self, Contents};
@@ -227,7 +228,7 @@ impl<'a> Storing<'a> {
 
     fn store(&mut self, object: Object) -> Result<(), ImportError> {
         let Object { name, path, hash, file, .. } = object;
-        let computed: String = hex(&hash.finalize());
+        let computed = hex(&hash.finalize());
         if computed != name {
             return Err(unexpected("an object under another's name").into());
         }
@@ -256,14 +257,6 @@ impl<'a> Storing<'a> {
             Err(unexpected("an end before the end").into())
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(40), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn unexpected(what: &str) -> Error {
@@ -304,6 +297,7 @@ pub(super) fn batch_header(reader: &mut BufReader<impl std::io::Read>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn objects_are_stored_under_their_own_names_only() {

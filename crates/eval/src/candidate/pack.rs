@@ -201,6 +201,7 @@ impl Read for Copying<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     const LIMITS: ImportLimits = ImportLimits {
         pack_bytes: 1 << 20,

@@ -185,6 +185,7 @@ impl ReadOnly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn entries(list: &[(&str, &str, u64)]) -> Entries {
         list.iter()

@@ -123,6 +123,7 @@ fn escape(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn error(text: &str) -> String {
         compact(text.as_bytes()).expect_err(text)

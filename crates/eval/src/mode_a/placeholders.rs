@@ -39,6 +39,7 @@ impl Placeholders<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn arguments_are_filled_once() {

@@ -217,6 +217,7 @@ impl<'de> Deserialize<'de> for Fields {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use taskwright_testing::test;
 
     fn scorer(rows: &[&str]) -> ServeScorer {
         ServeScorer {

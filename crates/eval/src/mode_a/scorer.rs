@@ -255,6 +255,7 @@ pub(crate) fn verdict(line: &[u8], feedback_bytes: usize) -> Result<Verdict, (Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn verdicts_are_read_strictly() {

@@ -166,6 +166,7 @@ fn read(candidate: &Path, file: &str) -> Result<Option<Value>, PackageFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn candidate(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

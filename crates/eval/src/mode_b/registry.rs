@@ -26,6 +26,7 @@ pub(super) fn verify(source: &TaskSource, planned: &[PlannedSample]) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn a_task_must_be_the_one_that_is_pinned() {

@@ -204,6 +204,7 @@ fn most_expendable() {
 #[cfg(test)]
 mod tests {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+    use taskwright_testing::test;
 
     use super::*;
     use crate::sandbox::order::RunLimits;

@@ -187,6 +187,7 @@ pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use taskwright_testing::test;
 
     #[test]
     fn counts_and_removes_what_is_there() {

@@ -129,6 +129,7 @@ pub(crate) fn open_files(process: ProcessId) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn finds_children_both_ways() {

@@ -127,6 +127,7 @@ fn errno(error: i32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     /// Follows the filter as the kernel does.
     fn decide(filter: &Filter, architecture: u32, number: i64, argument: u32) -> u32 {

@@ -124,6 +124,7 @@ fn random() -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn the_range_lies_in_the_name_space() {

@@ -15,6 +15,7 @@ use taskwright_eval::sandbox::SandboxOptions;
 use taskwright_eval::{ImportLimits, IsolationMode, Sandbox, Store};
 use taskwright_language::model::Limits;
 use taskwright_language::serve::ServeConfig;
+use taskwright_testing::test;
 
 use crate::common::{TASKWRIGHT, folder, write};
 

@@ -11,6 +11,7 @@ use taskwright_eval::{
 };
 use taskwright_language::model::Limits;
 use taskwright_language::serve::ServeBaseline;
+use taskwright_testing::test;
 
 use crate::common::{TASKWRIGHT, folder, write};
 
@@ -241,7 +242,7 @@ fn another_baseline_than_the_task_was_built_for_is_an_error() {
     write(folder.path().join("baseline/main.py"), "changed\n");
     let error = open(folder.path(), &baseline).unwrap_err().to_string();
     assert!(error.contains("build the task again"), "{error}");
-    baseline.tree = "x".to_owned();
+    "x".clone_into(&mut baseline.tree);
     assert!(open(folder.path(), &baseline).unwrap_err().to_string().contains("40 hexadecimal digits"));
 }
 

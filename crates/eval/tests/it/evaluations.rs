@@ -8,6 +8,7 @@ use serde_json::json;
 use taskwright_eval::{
     Cancel, End, ErrorClass, EvaluationResult, IsolationMode, ModeA, Options, Outcome, Plan, RunErrorKind,
 };
+use taskwright_testing::{Need, not_run, test};
 
 use crate::common::{self, HONEST, SCORER, Task, evaluate, shown, write};
 
@@ -43,8 +44,7 @@ fn the_interpreter_of_a_virtual_environment_can_be_used() {
     let made =
         Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&environment).status();
     if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: `/usr/bin/python3 -m venv` makes no virtual environment here");
-        return;
+        not_run(Need::Python, "`/usr/bin/python3 -m venv` makes no virtual environment here");
     }
     let task = Task::new();
     let candidate =
@@ -246,8 +246,10 @@ fn a_program_of_the_candidates_that_is_missing_is_its_fault() {
 fn a_sandbox_that_cannot_be_set_up_is_not_the_candidates_fault() {
     use std::os::unix::fs::PermissionsExt;
     if !common::is_root() {
-        println!("skipped: without root a candidate gets no user of its own, and there is little to set up");
-        return;
+        not_run(
+            Need::Root,
+            "without root a candidate gets no user of its own, and there is little to set up",
+        );
     }
     let task = Task::new().set("scorer.run", json!(["./run"]));
     let candidate = task.candidate("candidate", HONEST);

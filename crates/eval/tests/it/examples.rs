@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use taskwright_eval::{End, EvaluationResult, ModeA};
+use taskwright_testing::test;
 
 use crate::common::{self, Task, evaluate, evaluator, repository};
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use taskwright_eval::{End, EvaluationResult, Outcome, RunErrorKind};
+use taskwright_testing::test;
 
 use crate::common::{self, HONEST, Task, evaluate, is_root, shown};
 

@@ -1,5 +1,8 @@
 //! The tests of this crate, as one program: linked once, and run side by side.
 
+// Clippy spares tests from this one, and knows only Rust's own attribute for them.
+#![allow(clippy::unnecessary_debug_formatting)]
+
 mod accepted;
 mod candidates;
 mod common;
@@ -8,3 +11,7 @@ mod examples;
 mod hostile;
 mod nested;
 mod real_harbor;
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

@@ -14,6 +14,7 @@ use taskwright_eval::{
 };
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::digest::content_digest;
+use taskwright_testing::{Need, not_run, test};
 
 /// A task with the inner tasks `one` and `two`, a candidate, and a uv that does what it is told.
 struct Nested {
@@ -430,8 +431,7 @@ fn an_inner_task_that_was_edited_is_refused() {
 #[test]
 fn what_a_job_leaves_running_is_ended_before_the_next() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: what_a_job_leaves_running_is_ended_before_the_next: only root has other users");
-        return;
+        not_run(Need::Root, "only root has other users");
     }
     let mut nested = Nested::new().limit("infrastructure_max_attempts", 2);
     // A sidecar runs no Docker of its own.

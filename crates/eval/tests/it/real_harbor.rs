@@ -1,7 +1,6 @@
 //! Mode B with the real uv, Harbor and Docker, on the inner tasks of the example `arithmetic`. Skipped where one is missing.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,6 +8,7 @@ use taskwright_eval::{
     Cancel, End, ErrorClass, EvaluationB, ModeB, ModeBOptions, Observer, Outcome, PlanB, SampleResult, Trials,
 };
 use taskwright_harbor::child::Environment;
+use taskwright_testing::{needs_engine, needs_harbor, test};
 
 struct Aloud;
 
@@ -24,21 +24,6 @@ impl Observer for Aloud {
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../harbor-tasks/arithmetic").canonicalize().unwrap()
-}
-
-/// Whether what these tests need is there; says loudly if not.
-fn is_ready(test: &str) -> bool {
-    let works = |program: &str, argument: &str| {
-        let mut command = Command::new(program);
-        command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let missing =
-        [("uv", "--version"), ("docker", "info")].into_iter().find(|(name, word)| !works(name, word));
-    if let Some((name, _)) = missing {
-        eprintln!("skipped: {test}: `{name}` does not work here");
-    }
-    missing.is_none()
 }
 
 /// Evaluates a copy of the example's baseline, changed, on tasks of a registry file.
@@ -93,9 +78,8 @@ fn sums() -> Value {
 
 #[test]
 fn tasks_of_a_registry_file_are_run() {
-    if !is_ready("tasks_of_a_registry_file_are_run") {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let folder = tempfile::tempdir().unwrap();
     let evaluation = evaluate(folder.path(), |_| {}, &["add-train"], &sums());
     assert_eq!(evaluation.result.aggregate.mean, Some(1.0), "{evaluation:#?}");
@@ -108,10 +92,8 @@ fn tasks_of_a_registry_file_are_run() {
 
 #[test]
 fn an_agent_that_cannot_be_made_is_the_candidates_failure() {
-    let test = "an_agent_that_cannot_be_made_is_the_candidates_failure";
-    if !is_ready(test) {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let agent = Path::new("arithmetic_agent/agent.py");
     let appended = |text: &'static str| {
         move |candidate: &Path| {

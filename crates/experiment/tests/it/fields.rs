@@ -1,15 +1,16 @@
 //! That every field of a manifest reaches Harbor: written down, lowered, and read back from what Harbor itself says the
 //! job is. The types are taken apart without `..`, so that a new field that has no line here does not compile.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::support::{self, Space};
+use crate::support::Space;
 use serde_json::{Value, json};
 use taskwright_experiment::dispatch::Harbor;
 use taskwright_experiment::model::{
     Agent, Compute, Experiment, HarborTool, LocalTasks, RegistryTasks, ResourceLimits, Retries, TaskSet,
     Timeouts, Tpu, Verification,
 };
+use taskwright_testing::{has_harbor, test};
 
 /// A manifest in which nothing has its default.
 const FULL: &str = r#"
@@ -146,22 +147,21 @@ fn every_field_reaches_harbor() {
     let yaml = prepared.yaml().unwrap();
 
     // What Harbor makes of the file; without a Harbor, what the file says.
-    let config: Value = match support::harbor() {
-        None => serde_json::to_value(&prepared.config).unwrap(),
-        Some(mut harbor) => {
-            space.write("harbor.yaml", &yaml);
-            let output = harbor
-                .args(["run", "-c", "harbor.yaml", "--yes", "--print-config"])
-                .current_dir(&space.root)
-                .env("TRY_TOKEN", "sk-never-written")
-                .stdin(Stdio::null())
-                .output()
-                .unwrap();
-            let said = String::from_utf8(output.stdout).unwrap();
-            assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-            assert!(!said.contains("sk-never-written"));
-            serde_json::from_str(&said).unwrap()
-        }
+    let config: Value = if has_harbor() {
+        space.write("harbor.yaml", &yaml);
+        let output = Command::new("harbor")
+            .args(["run", "-c", "harbor.yaml", "--yes", "--print-config"])
+            .current_dir(&space.root)
+            .env("TRY_TOKEN", "sk-never-written")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!said.contains("sk-never-written"));
+        serde_json::from_str(&said).unwrap()
+    } else {
+        serde_json::to_value(&prepared.config).unwrap()
     };
     let is = |pointer: &str, expected: Value| {
         let found = config.pointer(pointer).unwrap_or(&Value::Null);

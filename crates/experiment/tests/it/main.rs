@@ -6,3 +6,7 @@ mod pages;
 mod runs;
 mod support;
 mod tasks;
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

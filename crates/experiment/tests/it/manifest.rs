@@ -5,6 +5,7 @@ use std::fs;
 
 use camino::Utf8Path;
 use taskwright_experiment::load;
+use taskwright_testing::test;
 
 const GOOD: &str = r#"name = "try"
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8Path;
 use taskwright_experiment::{load, reference_page, schema_text};
+use taskwright_testing::test;
 
 fn root() -> &'static Utf8Path {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Utf8Path::parent).unwrap()

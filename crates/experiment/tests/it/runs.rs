@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::{self, Space};
+use crate::support::Space;
 use taskwright_experiment::dispatch::{Ending, Harbor, Redo, make_way};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::plan::Prepared;
 use taskwright_experiment::progress::{self, State};
+use taskwright_testing::{needs_engine, needs_harbor, test};
 
 const MANIFEST: &str = "\
 name = \"tiny\"
@@ -23,10 +24,6 @@ name = \"nop\"
 [compute]
 resource_limits = { concurrency = 2 }
 ";
-
-fn is_there() -> bool {
-    support::harbor().is_some() && support::docker()
-}
 
 /// A workspace with two tasks, one of which takes so many seconds, and the job of a manifest about them.
 fn space(manifest: &str, seconds: u32) -> (Space, Prepared) {
@@ -49,9 +46,8 @@ fn start(space: &Space, prepared: &Prepared) -> (Harbor, Job) {
 
 #[test]
 fn a_run_is_watched_kept_and_finished() {
-    if !is_there() {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let (space, prepared) = space(MANIFEST, 3);
     let (harbor, job) = start(&space, &prepared);
     assert!(harbor.check(&prepared.yaml().unwrap()).unwrap().contains("4 trial(s)"));
@@ -97,9 +93,8 @@ fn a_run_is_watched_kept_and_finished() {
 
 #[test]
 fn a_run_that_is_stopped_goes_on_where_it_was() {
-    if !is_there() {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let (space, prepared) = space(&MANIFEST.replace("concurrency = 2", "concurrency = 1"), 3);
     let (harbor, job) = start(&space, &prepared);
     let lock = job.acquire().unwrap().unwrap();
@@ -142,9 +137,8 @@ fn results(job: &Job) -> Vec<String> {
 
 #[test]
 fn a_run_ends_when_its_time_is_up() {
-    if !is_there() {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let (space, prepared) = space(&format!("{MANIFEST}[timeouts]\nrun_sec = 4.0\n"), 100);
     let (harbor, job) = start(&space, &prepared);
     let lock = job.acquire().unwrap().unwrap();
@@ -158,9 +152,7 @@ fn a_run_ends_when_its_time_is_up() {
 
 #[test]
 fn what_harbor_refuses_is_said_in_its_words() {
-    if support::harbor().is_none() {
-        return;
-    }
+    needs_harbor();
     let (space, mut prepared) = space(
         &MANIFEST.replace(
             "name = \"nop\"",
@@ -181,9 +173,8 @@ fn what_harbor_refuses_is_said_in_its_words() {
 
 #[test]
 fn a_job_that_cannot_begin_says_why() {
-    if !is_there() {
-        return;
-    }
+    needs_harbor();
+    needs_engine();
     let (space, _) = space(MANIFEST, 3);
     // A closed network needs an image that the local engine has not.
     let toml = std::fs::read_to_string(space.root.join("tasks/slow/task.toml")).unwrap();

@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::support::Space;
 use taskwright_experiment::{ExperimentError, jobs};
+use taskwright_testing::test;
 
 const DIGEST: &str = "sha256:ac9436b9dce9ccb8f75bcd781568a46b6ab40b56c68c44cea4b337f520f81315";
 

@@ -94,6 +94,7 @@ pub fn tail(log: &Path, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
+    use taskwright_testing::test;
 
     use super::*;
 

@@ -1,5 +1,7 @@
 //! Processes that end, hang, print too much and outlive us.
 
+use taskwright_testing::test;
+
 use super::*;
 
 /// What a background job of a shell ignores, its processes ignore too, and a shell among them cannot even say otherwise.

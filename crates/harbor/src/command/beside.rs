@@ -68,6 +68,7 @@ impl BesideLauncher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn launcher() -> BesideLauncher {
         BesideLauncher {

@@ -35,6 +35,7 @@ fn is_ignored_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn quick_and_full_ignore_rules_agree() {

@@ -82,6 +82,7 @@ impl<'de> Deserialize<'de> for Lossy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn raw(json: &str) -> Box<RawValue> {
         RawValue::from_string(json.to_owned()).unwrap()

@@ -75,6 +75,7 @@ pub(crate) fn written(raw: &str) -> Option<NonFinite> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn only_values_are_marked() {

@@ -111,6 +111,7 @@ impl PlannedTrials {
 #[cfg(test)]
 mod tests {
     use crate::job::JobLock;
+    use taskwright_testing::test;
 
     #[test]
     fn attempts_are_counted_and_kinds_are_kept_apart() {

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use taskwright_testing::{corpus, test};
 
 use super::*;
 use crate::document::Problem;
@@ -143,18 +145,9 @@ fn documents_of_a_job() {
     assert!(opened.lock().unwrap_err().to_string().contains("not the lock of a Harbor job"));
 }
 
-/// Real results and jobs, if they are there.
-fn corpus() -> Option<PathBuf> {
-    let corpus = std::env::var_os("TASKWRIGHT_CORPUS").map(PathBuf::from);
-    if corpus.is_none() {
-        eprintln!("skipped: TASKWRIGHT_CORPUS is not set");
-    }
-    corpus
-}
-
 #[test]
 fn real_results() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     let mut seen = Vec::new();
     let mut paths: Vec<_> =
         fs::read_dir(corpus.join("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -186,7 +179,7 @@ fn real_results() {
 
 #[test]
 fn real_jobs() {
-    let Some(corpus) = corpus() else { return };
+    let corpus = corpus();
     assert_eq!(kind_of_folder(&corpus.join("jobs")).unwrap(), FolderKind::Jobs);
     let mut seen = Vec::new();
     let mut jobs: Vec<_> =

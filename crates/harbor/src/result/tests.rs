@@ -1,5 +1,7 @@
 //! Results of every version, and what is none.
 
+use taskwright_testing::test;
+
 use super::*;
 use crate::document::Problem;
 use crate::exceptions::{AgentCode, FailureClass, Phase, failure, policy, reward_is_valid};
@@ -211,7 +213,7 @@ fn versions_are_told_by_fields() {
 
 #[test]
 fn the_table_is_harbors_own() {
-    let Some(python) = crate::python::of_harbor() else { return };
+    let python = crate::python::of_harbor();
     let listed = crate::python::run(
         &python,
         "from harbor.models.trial.error_policy import ERROR_POLICIES, UNKNOWN_ERROR_POLICY as unknown\n\

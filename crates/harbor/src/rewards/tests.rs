@@ -1,5 +1,7 @@
 //! Rewards in every shape that was met.
 
+use taskwright_testing::test;
+
 use super::*;
 
 fn rewards(keys: &[(&str, f64)]) -> Rewards {

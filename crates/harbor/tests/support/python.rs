@@ -5,10 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use taskwright_testing::{Need, needs_python, not_run};
+
 use crate::version::HARBOR_VERSION;
 
-/// The interpreter of the pinned Harbor, or `None` with a word on stderr.
-pub(crate) fn of_harbor() -> Option<PathBuf> {
+/// The interpreter of the pinned Harbor.
+pub(crate) fn of_harbor() -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     // Where uv puts its tools, whether or not a login shell has told so.
     let of_uv = env::home_dir().map(|home| home.join(".local/bin"));
@@ -18,25 +20,21 @@ pub(crate) fn of_harbor() -> Option<PathBuf> {
         .filter_map(|script| Some(script.parent()?.join("python")))
         .find(|python| python.exists());
     let Some(python) = python else {
-        eprintln!("skipped: harbor is not installed (uv tool install harbor=={HARBOR_VERSION})");
-        return None;
+        let why = format!("harbor is not installed (uv tool install harbor=={HARBOR_VERSION})");
+        not_run(Need::Harbor, why);
     };
     let version = run(&python, "from importlib.metadata import version; print(version('harbor'))", "");
     if version.trim() != HARBOR_VERSION {
-        eprintln!("skipped: the installed harbor is {}, not {HARBOR_VERSION}", version.trim());
-        return None;
+        let why = format!("the installed harbor is {}, not {HARBOR_VERSION}", version.trim());
+        not_run(Need::Harbor, why);
     }
-    Some(python)
+    python
 }
 
-/// An interpreter with `tomllib`, or `None` with a word on stderr.
-pub(crate) fn with_tomllib() -> Option<&'static Path> {
-    let found = Command::new("python3").args(["-c", "import tomllib"]).stderr(Stdio::null()).status();
-    if !found.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no python3 with tomllib (Python 3.11 or later)");
-        return None;
-    }
-    Some(Path::new("python3"))
+/// An interpreter with `tomllib`.
+pub(crate) fn with_tomllib() -> &'static Path {
+    needs_python();
+    Path::new("python3")
 }
 
 /// What a script prints, with `input` on its standard input.

@@ -36,6 +36,7 @@ mod tests {
         COLUMNS, Evidence, Exception, Failure, Filter, Kept, Kind, Provenance, Reward, Seconds, Source,
         Status, Step, Tokens,
     };
+    use taskwright_testing::test;
 
     fn agent(digest: &str) -> Agent {
         Agent {

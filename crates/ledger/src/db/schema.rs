@@ -57,6 +57,7 @@ pub fn migrate(connection: &mut Connection, path: &std::path::Path) -> Result<()
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use taskwright_testing::test;
 
     use super::*;
     use crate::record::{COLUMNS, Kind};

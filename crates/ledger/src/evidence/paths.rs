@@ -48,6 +48,7 @@ pub fn unescape(text: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use taskwright_testing::test;
 
     use super::*;
 

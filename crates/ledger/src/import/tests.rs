@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use taskwright_testing::test;
 use tempfile::TempDir;
 
 use super::reader::{BATCH_TRIALS, PORTION};

@@ -42,6 +42,7 @@ fn joined(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn patterns_see_the_whole_name_and_its_end() {

@@ -166,6 +166,7 @@ fn canonical(value: &Value, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use taskwright_harbor::result::TrialResult;
+    use taskwright_testing::test;
 
     use super::*;
 

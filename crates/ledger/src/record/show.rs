@@ -60,6 +60,7 @@ fn text(column: &Column, row: &Row<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::record::{Exception, Provenance, Reward, Seconds, Source, Status, Tokens};
+    use taskwright_testing::test;
 
     #[test]
     fn lines_stand_by_topic_and_what_is_unknown_has_none() {

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
+use taskwright_testing::test;
 
 use super::*;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+use taskwright_testing::{Need, not_run};
 use tempfile::TempDir;
 
 /// A browser with one page.
@@ -24,16 +25,13 @@ pub struct Browser {
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 impl Browser {
-    /// Starts one. None if none is installed; says so on standard error.
-    pub fn start() -> Option<Self> {
+    /// Starts one.
+    pub fn start() -> Self {
         let is_there = |name: &&str| {
             Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
         };
         let Some(name) = NAMES.into_iter().find(is_there) else {
-            eprintln!(
-                "skipped: no Chromium is installed (`apt-get install chromium`), so the page was not looked at"
-            );
-            return None;
+            not_run(Need::Browser, "no Chromium is installed (`apt-get install chromium`)");
         };
         let profile = tempfile::tempdir().unwrap();
         // The browser reads commands from file 3 and writes answers to file 4; a shell hands them over.
@@ -67,7 +65,7 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
-        Some(browser)
+        browser
     }
 
     /// Calls a method of the protocol and waits for its answer.

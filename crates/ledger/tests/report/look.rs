@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use taskwright_ledger::record::{Agent, Exception, Status, Trial};
+use taskwright_testing::test;
 use tempfile::TempDir;
 
 use crate::chromium::Browser;
@@ -23,8 +24,8 @@ struct Shown {
     _directory: TempDir,
 }
 
-fn show(demonstration: Demonstration) -> Option<Shown> {
-    let browser = Browser::start()?;
+fn show(demonstration: Demonstration) -> Shown {
+    let browser = Browser::start();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("report.html");
     let begun = Instant::now();
@@ -33,7 +34,7 @@ fn show(demonstration: Demonstration) -> Option<Shown> {
     let mut shown = Shown { browser, file, demonstration, rendered, _directory: directory };
     shown.browser.look(1280, 900, "light");
     shown.browser.open(&shown.file);
-    Some(shown)
+    shown
 }
 
 /// The names of the trials that the table shows now.
@@ -58,7 +59,7 @@ fn set(names: Vec<String>) -> BTreeSet<String> {
 
 #[test]
 fn nothing_is_fetched_and_nothing_complains() {
-    let Some(mut shown) = show(demonstration(3)) else { return };
+    let mut shown = show(demonstration(3));
     let browser = &mut shown.browser;
     for scheme in ["light", "dark"] {
         browser.look(1280, 900, scheme);
@@ -78,7 +79,7 @@ fn nothing_is_fetched_and_nothing_complains() {
 
 #[test]
 fn nothing_is_wider_than_a_phone() {
-    let Some(mut shown) = show(demonstration(3)) else { return };
+    let mut shown = show(demonstration(3));
     for width in [320, 360, 768, 1280] {
         shown.browser.look(width, 740, "light");
         shown.browser.open(&shown.file);
@@ -97,7 +98,7 @@ fn nothing_is_wider_than_a_phone() {
 
 #[test]
 fn the_keyboard_reaches_every_control() {
-    let Some(mut shown) = show(demonstration(1)) else { return };
+    let mut shown = show(demonstration(1));
     let browser = &mut shown.browser;
     // Every control gets a number; those in the heat map share one stop.
     let count = browser.evaluate(
@@ -132,7 +133,7 @@ fn focus(browser: &mut Browser) -> (Option<u64>, bool) {
 
 #[test]
 fn the_heat_map_is_walked_by_arrows_and_leads_to_its_trials() {
-    let Some(mut shown) = show(demonstration(3)) else { return };
+    let mut shown = show(demonstration(3));
     let browser = &mut shown.browser;
     browser.evaluate("document.querySelector('.heat tbody a').focus()");
     for key in ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"] {
@@ -173,7 +174,7 @@ fn agent_of<'a>(demonstration: &'a Demonstration, title: &str) -> &'a Agent {
 
 #[test]
 fn every_number_leads_to_as_many_trials() {
-    let Some(mut shown) = show(demonstration(3)) else { return };
+    let mut shown = show(demonstration(3));
     let browser = &mut shown.browser;
     let selector = "main a[data-go], .facts a[data-go], .heat td a, .leaderboard tbody th a";
     let links =
@@ -199,7 +200,7 @@ fn every_number_leads_to_as_many_trials() {
 
 #[test]
 fn the_table_is_filtered_sorted_and_paged() {
-    let Some(mut shown) = show(demonstration(3)) else { return };
+    let mut shown = show(demonstration(3));
     let browser = &mut shown.browser;
     let total = shown.demonstration.trials.len();
     assert_eq!(listed(browser).len(), 50);
@@ -249,7 +250,7 @@ fn the_table_is_filtered_sorted_and_paged() {
 
 #[test]
 fn a_trial_opens_and_closes_and_has_an_address() {
-    let Some(mut shown) = show(demonstration(3)) else { return };
+    let mut shown = show(demonstration(3));
     let browser = &mut shown.browser;
     let state = "(() => { const link = document.querySelector('#trial-table tr.trial a');
        return [link.ariaExpanded, link.closest('tr').nextElementSibling.checkVisibility()]; })()";
@@ -271,7 +272,7 @@ fn a_trial_opens_and_closes_and_has_an_address() {
 
 #[test]
 fn without_a_script_everything_is_there() {
-    let Some(mut shown) = show(demonstration(2)) else { return };
+    let mut shown = show(demonstration(2));
     let browser = &mut shown.browser;
     browser.call("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     browser.open(&shown.file);
@@ -296,7 +297,7 @@ fn without_a_script_everything_is_there() {
 
 #[test]
 fn text_stands_out_from_what_is_behind_it() {
-    let Some(mut shown) = show(demonstration(2)) else { return };
+    let mut shown = show(demonstration(2));
     for scheme in ["light", "dark"] {
         shown.browser.look(1280, 900, scheme);
         shown.browser.open(&shown.file);
@@ -343,7 +344,7 @@ fn hostile_names_stay_names() {
             trials.push(trial);
         }
     }
-    let Some(mut shown) = show(Demonstration { agents, trials }) else { return };
+    let mut shown = show(Demonstration { agents, trials });
     let browser = &mut shown.browser;
     assert_eq!(browser.complaints(), [""; 0]);
     assert_eq!(browser.evaluate("typeof hacked"), "undefined");
@@ -361,7 +362,7 @@ fn hostile_names_stay_names() {
 fn ten_thousand_trials_stay_usable() {
     let many = demonstration(80);
     assert!(many.trials.len() > 10_000);
-    let Some(mut shown) = show(many) else { return };
+    let mut shown = show(many);
     let size = fs::metadata(&shown.file).unwrap().len();
     let begun = Instant::now();
     shown.browser.open(&shown.file);

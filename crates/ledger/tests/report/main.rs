@@ -27,3 +27,7 @@ fn page(agents: &[Agent], trials: &[Trial]) -> String {
     };
     render(&content).unwrap()
 }
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}

@@ -6,6 +6,7 @@ use taskwright_ledger::leaderboard::{Leaderboard, Rules};
 use taskwright_ledger::patterns::TaskPatterns;
 use taskwright_ledger::record::{Failure, Status};
 use taskwright_ledger::{Filter, Ledger};
+use taskwright_testing::test;
 
 use crate::demonstration::{Demonstration, demonstration};
 use crate::{page, rules};

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use taskwright_testing::{Need, not_run, test};
+
 use crate::chromium::Browser;
 use crate::{demonstration, page};
 
@@ -10,10 +12,9 @@ use crate::{demonstration, page};
 #[test]
 fn pictures_of_the_documentation() {
     let Some(folder) = std::env::var_os("TASKWRIGHT_PICTURES").map(PathBuf::from) else {
-        eprintln!("skipped: pictures are taken anew only with TASKWRIGHT_PICTURES=FOLDER");
-        return;
+        not_run(Need::Asking, "pictures are taken anew only with TASKWRIGHT_PICTURES=FOLDER");
     };
-    let Some(mut browser) = Browser::start() else { return };
+    let mut browser = Browser::start();
     let demonstration = demonstration::demonstration(4);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("report.html");

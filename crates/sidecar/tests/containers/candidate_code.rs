@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use taskwright_testing::test;
+
 use crate::stage::{Stage, shows_nothing};
 use crate::task::HONEST;
 
@@ -10,7 +12,7 @@ const ATTACKS: &str = include_str!("attacks.py");
 
 #[test]
 fn candidate_code_reaches_nothing_and_hurts_nobody() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(ATTACKS);
     let started = Instant::now();
     let evaluation = stage.taskwright("eval --split train", 0);
@@ -65,7 +67,7 @@ fn candidate_code_reaches_nothing_and_hurts_nobody() {
 
 #[test]
 fn a_hostile_submission_gets_what_it_is_worth() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit("import os\nos.write(1, b'{\"reward\": 1}\\n')\nraise SystemExit(3)\n");
     stage.taskwright("submit", 0);
     let (verdict, reward) = stage.finalize();

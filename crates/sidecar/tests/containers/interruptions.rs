@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 
+use taskwright_testing::test;
+
 use crate::stage::Stage;
 use crate::task::HONEST;
 
@@ -30,7 +32,7 @@ fn a_sidecar_that_is_killed_again_and_again_comes_back_each_time() {
 
 #[test]
 fn killed_in_the_middle_of_an_evaluation() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(&slow(1.0));
     stage.taskwright("eval --split validation --detach", 0);
     // Progress is told in steps of five, and twenty are to be run.
@@ -50,7 +52,7 @@ fn killed_in_the_middle_of_an_evaluation() {
 
 #[test]
 fn killed_in_the_middle_of_finalizing() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(&slow(1.0));
     stage.taskwright("submit", 0);
     stage.in_sidecar("taskwright finalize > /dev/null 2>&1 &");
@@ -66,7 +68,7 @@ fn killed_in_the_middle_of_finalizing() {
 
 #[test]
 fn a_damaged_journal_gives_no_service_and_no_reward() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     stage.taskwright("eval --split validation", 0);
     stage.taskwright("submit", 0);
@@ -80,7 +82,7 @@ fn a_damaged_journal_gives_no_service_and_no_reward() {
 
 #[test]
 fn a_journal_that_lost_its_end_gives_no_service_and_no_reward() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     stage.taskwright("eval --split validation", 0);
     stage.taskwright("submit", 0);
@@ -121,7 +123,7 @@ for thread in threads: thread.join()
 
 #[test]
 fn killed_in_the_middle_of_charges() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.write("/tmp/charges.py", CHARGES);
     for round in 0..4_usize {
         stage.commit(&format!("{}# {round}\n", slow(0.05)));
@@ -158,7 +160,7 @@ fn killed_in_the_middle_of_charges() {
 
 #[test]
 fn a_server_that_is_killed_comes_back_by_itself() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(&slow(0.3));
     stage.taskwright("eval --split validation --detach", 0);
     stage.wait_until("it has begun", |stage| stage.taskwright("results show e1", 0)["state"] != "queued");

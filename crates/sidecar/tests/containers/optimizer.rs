@@ -1,11 +1,13 @@
 //! The optimizer's user attacks from its own container.
 
+use taskwright_testing::test;
+
 use crate::stage::{Stage, shows_nothing};
 use crate::task::HONEST;
 
 #[test]
 fn the_optimizers_container_holds_no_label_and_no_secret() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     stage.taskwright("eval --split validation", 0);
     stage.taskwright("eval --split train --samples 3", 0);
@@ -37,7 +39,7 @@ fn the_optimizers_container_holds_no_label_and_no_secret() {
 
 #[test]
 fn refusals_have_their_exit_status_and_a_hint() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     let refused = |arguments: &str, status: i32, words: &str| {
         let ran = stage.agent(&format!("taskwright {arguments}"));
@@ -64,7 +66,7 @@ fn refusals_have_their_exit_status_and_a_hint() {
 
 #[test]
 fn overlapping_subsets_are_answered_in_whole_blocks_and_the_budget_ends() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     let sizes: Vec<u64> = (0..6)
         .map(|start| {
@@ -109,7 +111,7 @@ print(json.dumps(answers))
 
 #[test]
 fn a_thousand_requests_at_once() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     stage.taskwright("eval --split train --samples 1", 0);
     stage.write("/tmp/at-once.py", AT_ONCE);
@@ -196,7 +198,7 @@ fn tiny_files_are_charged_with_what_they_take_of_the_disk() {
 #[test]
 fn a_full_disk_keeps_nobody_from_being_judged() {
     let options = ["--opt", "type=tmpfs", "--opt", "device=tmpfs", "--opt", "o=size=110m"];
-    let Some(stage) = Stage::set_with(&options, |_| ()) else { return };
+    let stage = Stage::set_with(&options, |_| ());
     stage.commit(HONEST);
     stage.taskwright("eval --split validation", 0);
     stage.taskwright("submit", 0);
@@ -226,7 +228,7 @@ fn the_same_candidate_has_the_same_score_however_often_it_is_asked_for() {
         config["selection"] = serde_json::json!({ "split": "validation", "policy": "auto_best",
             "rescore_top_k": 1, "rescore_attempts": 10 });
     };
-    let Some(stage) = Stage::set_with(&[], again) else { return };
+    let stage = Stage::set_with(&[], again);
     // Right for some of the samples, so that the score is no round number.
     stage.commit(&HONEST.replace("* 2", "* (2 if row['input']['x'] % 3 else 0)"));
     let first = stage.taskwright("eval --split validation", 0);
@@ -248,7 +250,7 @@ fn the_same_candidate_has_the_same_score_however_often_it_is_asked_for() {
 
 #[test]
 fn forged_results_and_evidence_change_nothing() {
-    let Some(stage) = Stage::set() else { return };
+    let stage = Stage::set();
     stage.commit(HONEST);
     stage.taskwright("eval --split train", 0);
     stage.agent(

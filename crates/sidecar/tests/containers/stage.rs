@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use taskwright_testing::needs_engine;
 
 use crate::task::{self, LABEL, SECRET};
 
@@ -55,29 +56,15 @@ fn must(arguments: &[&str]) -> String {
     ran.out.trim().to_owned()
 }
 
-/// Says that a test was skipped where the test harness cannot swallow it.
-fn skipped(why: &str) {
-    let line = format!("\nSKIPPED, NOT PASSED: {why}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
-}
-
 impl Stage {
     /// The containers, or none where they cannot be had.
-    pub fn set() -> Option<Self> {
+    pub fn set() -> Self {
         Self::set_with(&[], |_| ())
     }
 
     /// The same with options for the volume that holds the sidecar's state, and changes to the serve config.
-    pub fn set_with(volume: &[&str], change: impl FnOnce(&mut Value)) -> Option<Self> {
-        let engine = Command::new("docker").args(["version"]).stdin(Stdio::null()).output();
-        if !engine.is_ok_and(|output| output.status.success()) {
-            skipped("the attack suite needs a container engine");
-            return None;
-        }
-        if docker(&["image", "inspect", IMAGE]).status != 0 {
-            skipped(&format!("the attack suite needs the image {IMAGE}"));
-            return None;
-        }
+    pub fn set_with(volume: &[&str], change: impl FnOnce(&mut Value)) -> Self {
+        needs_engine();
         let name = format!("taskwright-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
         let files = tempfile::tempdir().unwrap();
         let (image, repository) = (files.path().join("taskwright"), files.path().join("workspace"));
@@ -132,7 +119,7 @@ impl Stage {
         must(&["exec", &main, "sh", "-c", "useradd -m agent && chown -R agent /workspace"]);
         stage.healthy();
         must(&["exec", &sidecar, "chmod", "700", "/taskwright"]);
-        Some(stage)
+        stage
     }
 
     fn sidecar(&self) -> String {

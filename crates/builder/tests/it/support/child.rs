@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use taskwright_builder::{Binary, Boundary, Failure, Observer, Options, Status, Workspace, build};
+use taskwright_testing::test;
 
 use super::TestSpace;
 

@@ -306,8 +306,3 @@ pub fn changes(report: &Report, name: &str) -> String {
 pub fn damage(report: &Report, name: &str) -> String {
     task(report, name).damage.join("\n")
 }
-
-/// Says that a test could not be made here. Loud, so that nobody takes it for passed.
-pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-}

@@ -1,5 +1,8 @@
 //! Collation of trials made for the purpose, shuffled and with forgeries.
 
+// Clippy spares tests from this one, and knows only Rust's own attribute for them.
+#![allow(clippy::wildcard_imports)]
+
 mod corpus;
 mod properties;
 mod strangers;
@@ -14,6 +17,7 @@ use super::*;
 use crate::attempts::Attempts;
 use crate::failure::{ErrorClass, RunErrorKind};
 use crate::result::Outcome;
+use taskwright_testing::test;
 
 /// Collates trials, each written under its own name into one job.
 fn collated(rules: &Rules, samples: usize, trials: &[Trial]) -> Collated {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use taskwright_language::model::{Aggregate, InnerDocker, RunAs, SpecPath};
+use taskwright_testing::{Need, not_run, test};
 
 use super::*;
 
@@ -179,7 +180,7 @@ fn harbor_reads_every_declared_value() {
         Environment::inherited().with("LITELLM_LOCAL_MODEL_COST_MAP", "True").with("KEY", "k3y");
     let harbor = match taskwright_harbor::tools::harbor(environment.get("PATH").as_deref()) {
         Ok(harbor) => harbor,
-        Err(error) => return eprintln!("skipped: harbor_reads_every_declared_value: {error}"),
+        Err(error) => not_run(Need::Harbor, error),
     };
     let folder = tempfile::tempdir().unwrap();
     let mut folders = Vec::new();
@@ -216,7 +217,7 @@ fn harbor_reads_every_declared_value() {
     let Some(written) = read() else {
         let said = taskwright_harbor::child::tail(&log, 2000);
         if said.to_lowercase().contains("docker") {
-            return eprintln!("skipped: harbor_reads_every_declared_value: {said}");
+            not_run(Need::Engine, said);
         }
         panic!("Harbor wrote no config.json: {said}");
     };

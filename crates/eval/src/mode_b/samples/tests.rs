@@ -1,5 +1,7 @@
 //! What of an evaluation is left to be done.
 
+use taskwright_testing::test;
+
 use super::*;
 use crate::attempts::{Attempt, Attempts};
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_builder::Workspace;
@@ -65,32 +64,4 @@ impl Space {
     pub fn prepare(&self, manifest: &str) -> Result<Prepared, ExperimentError> {
         plan(&self.workspace(), &self.load(manifest))?.prepare()
     }
-}
-
-/// The installed Harbor, unless there is none: then it says loudly that the test is skipped.
-pub fn harbor() -> Option<Command> {
-    let works = |program: &str, words: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    if works("harbor", &["--version"]) {
-        return Some(Command::new("harbor"));
-    }
-    eprintln!("skipped: there is no `harbor` here");
-    None
-}
-
-/// Whether there is a Docker engine that has the image of the tiny tasks: if not, it says so loudly.
-pub fn docker() -> bool {
-    let there = Command::new("docker")
-        .args(["image", "inspect", "python:3.13-trixie"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !there {
-        eprintln!("skipped: there is no Docker engine here, or it lacks the image python:3.13-trixie");
-    }
-    there
 }

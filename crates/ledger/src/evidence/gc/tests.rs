@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use taskwright_testing::test;
+
 use super::*;
 use crate::record::Filter;
 

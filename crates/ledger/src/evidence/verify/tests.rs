@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 
+use taskwright_testing::test;
+
 use super::*;
 use crate::import::Options;
 

@@ -5,6 +5,8 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
+use taskwright_testing::test;
+
 use super::*;
 
 #[test]

@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
+use taskwright_testing::{Need, not_run, test};
+
 use super::*;
 
 #[test]
@@ -34,9 +36,10 @@ fn two_imports_at_once_exclude_each_other_and_nothing_is_there_twice() {
 
 /// Imports, and is killed by the test below after so many trials.
 #[test]
-#[ignore = "run by `an_import_that_is_killed_leaves_nothing_half_and_nothing_twice`"]
 fn import_for_the_test_that_kills() {
-    let Some(root) = std::env::var_os("TASKWRIGHT_TEST_ROOT").map(PathBuf::from) else { return };
+    let Some(root) = std::env::var_os("TASKWRIGHT_TEST_ROOT").map(PathBuf::from) else {
+        not_run(Need::Asking, "the test that kills an import asks for it");
+    };
     let after: usize = std::env::var("TASKWRIGHT_TEST_AFTER").unwrap().parse().unwrap();
     let mut ledger = Ledger::open(root.join("ledger")).unwrap();
     let mut count = 0;
@@ -65,7 +68,7 @@ fn an_import_that_is_killed_leaves_nothing_half_and_nothing_twice() {
     let mut before = 0;
     for after in [1, PORTION + 1, BATCH_TRIALS - 1, BATCH_TRIALS + 1, BATCH_TRIALS + 40] {
         let status = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "import::tests::killed::import_for_the_test_that_kills"])
+            .args(["--exact", "import::tests::killed::import_for_the_test_that_kills"])
             .env("TASKWRIGHT_TEST_ROOT", fixture.root.path())
             .env("TASKWRIGHT_TEST_AFTER", after.to_string())
             .stdout(Stdio::null())
@@ -99,8 +102,7 @@ fn a_full_disk_is_said_and_nothing_that_was_there_is_lost() {
         .status()
         .is_ok_and(|status| status.success());
     if !mounted {
-        eprintln!("skipped: mounting a small file system needs root");
-        return;
+        not_run(Need::Root, "mounting a small file system needs root");
     }
     let outcome = std::panic::catch_unwind(|| {
         let fixture = Fixture::new();

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
+use taskwright_testing::test;
 
 use super::*;
 use crate::record::{Exception, Kind, Reward, Status, Step, Trial, exported};

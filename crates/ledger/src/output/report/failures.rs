@@ -187,6 +187,7 @@ fn lists(subject: &Subject<'_>) -> Vec<List> {
 mod tests {
     use super::*;
     use crate::record::{Failure, Status};
+    use taskwright_testing::test;
 
     #[test]
     fn every_class_of_the_record_has_a_column() {

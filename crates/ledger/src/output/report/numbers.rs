@@ -172,6 +172,7 @@ fn whole(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn numbers_are_short_and_keep_their_size() {

@@ -30,6 +30,7 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::base64;
+    use taskwright_testing::test;
 
     #[test]
     fn base64_is_the_published_one() {

@@ -152,6 +152,7 @@ fn round_step(step: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use taskwright_testing::test;
 
     use super::*;
 

@@ -1,5 +1,7 @@
 //! Comparisons of few trials, worked out by hand, and what words may mean.
 
+use taskwright_testing::test;
+
 use crate::db::Ledger;
 use crate::rank::leaderboard::Rules;
 use crate::rank::patterns::TaskPatterns;

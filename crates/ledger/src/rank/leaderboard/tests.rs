@@ -1,6 +1,7 @@
 //! Leaderboards of few trials, each number worked out by hand.
 
 use proptest::prelude::*;
+use taskwright_testing::test;
 
 use super::*;
 use crate::rank::statistics::{Direction, IntervalMethod};

@@ -36,6 +36,7 @@ impl SplitMix64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     /// The numbers that the generator's authors' C program prints for this seed.
     #[test]

@@ -3,6 +3,7 @@
 //! Numbers that are said to be `scipy`'s come from its release 1.17 with `numpy` 2.4; the call stands beside them.
 
 use proptest::prelude::*;
+use taskwright_testing::test;
 
 use super::*;
 

@@ -1,9 +1,8 @@
 //! Real jobs, if they are there.
 
-use std::path::PathBuf;
-
 use taskwright_harbor::job::JobFolder;
 use taskwright_language::model::Aggregate;
+use taskwright_testing::{corpus, test};
 
 use super::super::*;
 use super::trials::rules;
@@ -11,10 +10,7 @@ use crate::result::Outcome;
 
 #[test]
 fn real_jobs_are_collated() {
-    let Some(corpus) = std::env::var_os("TASKWRIGHT_CORPUS").map(PathBuf::from) else {
-        eprintln!("skipped: TASKWRIGHT_CORPUS is not set");
-        return;
-    };
+    let corpus = corpus();
     let line = |job: &str, attempts: u64| {
         let path = corpus.join("jobs").join(job);
         let lock = JobFolder::open(&path).unwrap().lock().unwrap().unwrap();

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
 use taskwright_language::model::{Aggregate, Direction};
+use taskwright_testing::test;
 
 use super::super::*;
 use super::trials::{End, Trial, planned, rules};

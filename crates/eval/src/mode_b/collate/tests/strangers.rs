@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use taskwright_language::model::Aggregate;
+use taskwright_testing::test;
 
 use super::super::*;
 use super::trials::{End, Trial, planned, rules};
