@@ -2,6 +2,7 @@
 //! hides the difference.
 
 use std::fs;
+use taskwright_testing::test;
 
 use camino::Utf8Path;
 

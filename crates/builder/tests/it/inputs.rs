@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::AtomicBool;
+use taskwright_testing::test;
 
 use taskwright_builder::scaffold::scaffold;
 use taskwright_language::model::Mode;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::AtomicBool;
+use taskwright_testing::test;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_builder::clean::{Scope, clean};
