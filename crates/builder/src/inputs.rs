@@ -144,7 +144,7 @@ impl<'a> Recorder<'a> {
         }
         self.link(path)?;
         let real = full.canonicalize_utf8().map_err(|error| missing(path, &error))?;
-        let real = self.from_root(&real)?.ok_or_else(|| leads_out(path))?;
+        let real = self.below_root(&real)?.ok_or_else(|| leads_out(path))?;
         self.refuse_made(&real)?;
         Ok(real)
     }
@@ -156,7 +156,7 @@ impl<'a> Recorder<'a> {
         }
         // What is not there is said by whoever reads it.
         let Ok(real) = self.root.join(folder).canonicalize_utf8() else { return Ok(()) };
-        let is_plain = self.from_root(&real)?.is_some_and(|real| real == folder);
+        let is_plain = self.below_root(&real)?.is_some_and(|real| real == folder);
         if is_plain {
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl<'a> Recorder<'a> {
             let full = self.root.join(above);
             if fs::symlink_metadata(&full).is_ok_and(|metadata| metadata.is_symlink()) {
                 let real = full.canonicalize_utf8().map_err(|error| missing(above, &error))?;
-                let real = self.from_root(&real)?.ok_or_else(|| leads_out(above))?;
+                let real = self.below_root(&real)?.ok_or_else(|| leads_out(above))?;
                 self.refuse_made(&real)?;
                 self.link(above)?;
             }
@@ -175,7 +175,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// A path without links from the workspace's root; none if it is not in it.
-    fn from_root(&self, real: &Utf8Path) -> Result<Option<Utf8PathBuf>> {
+    fn below_root(&self, real: &Utf8Path) -> Result<Option<Utf8PathBuf>> {
         let root = self.root.canonicalize_utf8().map_err(failed("resolving", self.root))?;
         Ok(real.strip_prefix(root).ok().map(Utf8Path::to_owned))
     }

@@ -97,25 +97,29 @@ fn every_crate_turns_the_bans_of_clippy_on() {
 #[test]
 fn every_test_has_the_attribute_of_its_harness() {
     let mut lost = Vec::new();
-    for manifest in files("Cargo.toml") {
-        let tests = manifest.with_file_name("tests");
-        let manifest: toml::Table = fs::read_to_string(&manifest).unwrap().parse().unwrap();
-        let own: Vec<&str> = manifest
-            .get("test")
-            .and_then(|tests| tests.as_array())
-            .into_iter()
-            .flatten()
-            .map(|test| test["name"].as_str().unwrap())
-            .collect();
-        for path in files(".rs") {
-            let Ok(inner) = path.strip_prefix(&tests) else { continue };
-            let program = inner.iter().next().unwrap().to_string_lossy().replace(".rs", "");
-            let text = fs::read_to_string(&path).unwrap();
-            let imports = text.split_once("use taskwright_testing::").map_or("", |(_, rest)| rest);
-            let names = imports.split_once(';').map_or("", |(names, _)| names);
-            let is_ours = names.split(['{', ',', '}', ' ']).any(|name| name == "test");
-            if text.contains("\n#[test]") && is_ours != own.contains(&program.as_str()) {
-                lost.push(path.strip_prefix(root()).unwrap().display().to_string());
+    for path in files("Cargo.toml") {
+        let manifest: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        let is_ours = |target: &toml::Value| target.get("harness") == Some(&false.into());
+        let listed = |kind: &str| manifest.get(kind).and_then(|list| list.as_array()).into_iter().flatten();
+        let programs: Vec<_> = listed("test").filter(|test| is_ours(test)).collect();
+        let is_inner = manifest.get("lib").into_iter().chain(listed("bin")).any(is_ours);
+        let package = path.parent().unwrap();
+        for file in files(".rs") {
+            let Ok(inner) = file.strip_prefix(package) else { continue };
+            let part = |number: usize| inner.iter().nth(number).unwrap_or_default().to_string_lossy();
+            let program = part(1).replace(".rs", "");
+            let expected = match &*part(0) {
+                "src" => is_inner,
+                "tests" => programs.iter().any(|test| test["name"].as_str() == Some(&*program)),
+                _ => continue,
+            };
+            let text = fs::read_to_string(&file).unwrap();
+            let imports = text.split("use taskwright_testing::").skip(1);
+            let names = imports.filter_map(|rest| rest.split_once(';')).map(|(names, _)| names);
+            let found = names.flat_map(|names| names.split(['{', ',', '}', ' '])).any(|name| name == "test");
+            let is_test = text.lines().any(|line| line.trim() == "#[test]");
+            if is_test && found != expected {
+                lost.push(file.strip_prefix(root()).unwrap().display().to_string());
             }
         }
     }

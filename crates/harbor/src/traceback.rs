@@ -74,6 +74,7 @@ fn frames<'a>(traceback: &'a str, message: &str) -> Option<Vec<&'a str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     const TRIAL: &str = "/v/lib/python3.13/site-packages/harbor/trial/trial.py";
     const AGENT: &str = "/run/candidates/1/agent.py";

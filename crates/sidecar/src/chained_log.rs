@@ -221,6 +221,7 @@ fn checksum_of(last: &str, json: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn written(values: &[u64]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();

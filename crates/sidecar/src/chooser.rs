@@ -191,6 +191,7 @@ impl Chooser {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use taskwright_testing::test;
 
     use super::*;
 

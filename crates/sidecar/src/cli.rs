@@ -199,6 +199,7 @@ pub struct SandboxArguments {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use taskwright_testing::test;
 
     use super::*;
 

@@ -124,6 +124,7 @@ pub mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     fn written(entries: usize) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

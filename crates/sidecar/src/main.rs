@@ -36,7 +36,11 @@ use admin::protocol::Request;
 use cli::{Arguments, Command, Results};
 use paths::Paths;
 
+#[cfg_attr(test, expect(unreachable_code, reason = "its tests are a program of their own"))]
 fn main() -> ExitCode {
+    #[cfg(test)]
+    return taskwright_testing::main();
+
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

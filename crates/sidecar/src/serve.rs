@@ -28,7 +28,7 @@ pub fn serve(paths: &Paths, address: SocketAddr) -> Result<()> {
         }
         // What would be said to whoever asks for a verdict stands there already, for when nobody can ask.
         Opened::Damaged { .. } => {
-            drop(opened.act(paths, Request::Finalize, &|line| eprintln!("taskwright: {line}"))?)
+            drop(opened.act(paths, Request::Finalize, &|line| eprintln!("taskwright: {line}"))?);
         }
     }
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -122,6 +122,7 @@ line for each evaluation, `NAME.jsonl` the evaluation and then each sample, wher
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn the_skill_names_every_command_of_the_optimizer() {

@@ -82,6 +82,7 @@ mod tests {
     use proptest::prelude::*;
     use taskwright_eval::{ErrorClass, Outcome, RunErrorKind, SampleResult, Score};
     use taskwright_language::model::{Comparison, Constraint};
+    use taskwright_testing::test;
 
     use super::*;
     use crate::testing;

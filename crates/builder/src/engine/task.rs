@@ -78,16 +78,14 @@ impl Build<'_> {
         let changes = old_key.as_ref().map(|old| Key::changes(old, &key)).unwrap_or_default();
         report.changes = listing::expand(context.store, changes);
         let whole = old_outputs.as_ref().is_some_and(|outputs| {
-            let untouched = !self.options.verify && outputs.is_untouched(&folder);
-            if !untouched {
+            if self.options.verify || !outputs.is_untouched(&folder) {
                 report.damage = outputs.damage(&folder);
             }
             report.damage.is_empty()
         });
-        let built = |outputs, lock| {
-            let (groups, key) = (ingredients.groups.clone(), Section::new(&key));
-            Some(Built { set: open.set, groups, outputs, key, lock })
-        };
+        let groups = ingredients.groups.clone();
+        let built =
+            |outputs, lock| Some(Built { set: open.set, groups, outputs, key: Section::new(&key), lock });
         if let Some(outputs) = &old_outputs
             && let Some(lines) = old.and_then(|old| old.lock())
             && whole

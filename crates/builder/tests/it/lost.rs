@@ -33,9 +33,12 @@ fn cleaned(space: &TestSpace) -> Vec<Utf8PathBuf> {
     clean(&space.workspace, Scope::Outputs, &Silent, &AtomicBool::new(false)).unwrap().lost
 }
 
+/// A way to take an output away, and what is kept of it.
+type Take<'a> = &'a dyn Fn(&TestSpace) -> Option<Utf8PathBuf>;
+
 #[test]
 fn trials_in_a_task_outlast_a_build_the_end_of_its_spec_and_clean() {
-    let takes: [(&str, &dyn Fn(&TestSpace) -> Option<Utf8PathBuf>); 4] = [
+    let takes: [(&str, Take); 4] = [
         ("a mend", &|space| task(&space.build(), "alpha").lost.clone()),
         ("a build", &|space| {
             space.write("harbor-tasks/alpha/instruction.md", "Other.\n");

@@ -194,6 +194,7 @@ mod tests {
     use std::io::Write;
     use std::net::TcpListener;
     use std::sync::mpsc as threads;
+    use taskwright_testing::test;
 
     use super::*;
 

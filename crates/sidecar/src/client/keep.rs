@@ -61,6 +61,7 @@ mod tests {
     use std::io::Read;
     use std::net::TcpListener;
     use std::time::Duration;
+    use taskwright_testing::test;
 
     use super::*;
 

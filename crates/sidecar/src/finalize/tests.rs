@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use taskwright_testing::{Need, not_run, test};
 
 use serde_json::Value;
 use taskwright_base::Digest;
@@ -238,6 +239,13 @@ fn several_targets_have_keys_of_their_own_and_the_first_is_the_reward() {
     assert_eq!(verdict["targets"][1]["evaluations"].as_array().unwrap().len(), 3);
 }
 
+struct Mounted(std::path::PathBuf);
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
 #[test]
 fn a_disk_that_is_full_to_the_last_byte_ends_in_a_verdict() {
     let root = tempfile::tempdir().unwrap();
@@ -246,14 +254,7 @@ fn a_disk_that_is_full_to_the_last_byte_ends_in_a_verdict() {
     let mount = ["-t", "tmpfs", "-o", "size=128m", "tmpfs"];
     let mounted = std::process::Command::new("mount").args(mount).arg(&state).status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this user may not mount a small disk");
-        return;
-    }
-    struct Mounted(std::path::PathBuf);
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
-        }
+        not_run(Need::Root, "this user may not mount a small disk");
     }
     let _mounted = Mounted(state.clone());
     let fake = Fake::default();

@@ -104,6 +104,7 @@ impl AsRef<[u8]> for Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn what_is_sent_keeps_its_share_until_it_is_dropped() {

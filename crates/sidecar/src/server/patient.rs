@@ -80,6 +80,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
 #[cfg(test)]
 mod tests {
+    use taskwright_testing::test;
     use tokio::io::AsyncWriteExt;
 
     use super::*;

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
+use taskwright_testing::test;
 
 use serde_json::{Value, json};
 

@@ -167,6 +167,7 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taskwright_testing::test;
 
     #[test]
     fn an_upload_that_trickles_does_not_keep_its_turn() {

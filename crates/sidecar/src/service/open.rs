@@ -21,7 +21,8 @@ use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, failed, failed_to};
 use taskwright_language::serve::ServeConfig;
 
-use super::room::{Reserve, UPLOAD, on_disk};
+use super::reserve::Reserve;
+use super::room::{UPLOAD, on_disk};
 use super::state::Service;
 use crate::budget::{BudgetBook, KnownEvaluation, Location};
 use crate::chained_log::{ChainedLog, Damage};

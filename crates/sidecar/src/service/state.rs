@@ -12,7 +12,7 @@ use taskwright_eval::Cancel;
 use taskwright_language::serve::ServeConfig;
 use tokio::sync::watch;
 
-use super::room::Reserve;
+use super::reserve::Reserve;
 use crate::api::State;
 use crate::budget::BudgetBook;
 use crate::chooser::Chooser;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use taskwright_testing::test;
 
 use super::Service;
 use super::state::lock;
