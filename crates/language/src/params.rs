@@ -12,6 +12,9 @@ pub const KEY: &str = "params";
 /// The table of values that tasks differ in, which is read before parameters have values.
 pub const MATRIX: &str = "matrix";
 
+/// The key of a parameter without a default, which says what it is for.
+const REQUIRED: &str = "required";
+
 /// A parameter's value and where that was written; nowhere if it was given on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
@@ -53,6 +56,20 @@ pub fn declared(
             );
         }
         let place = field.node.origin;
+        if let Some(message) = field.node.get_text(REQUIRED).filter(|message| !message.is_empty()) {
+            let value = set.get(name).map(|text| parse(text));
+            if value.is_none() {
+                found.push(
+                    Diagnostic::error(
+                        sources.label(place),
+                        format!("the parameter `{name}` has no value: {message}"),
+                    )
+                    .with_hint(format!("give it one with `--set {name}=VALUE`")),
+                );
+            }
+            parameters.insert(name.clone(), Parameter { value, place: Some(place) });
+            continue;
+        }
         let Some(value) = constant(&field.node, sources, found) else {
             parameters.insert(name.clone(), Parameter { value: None, place: Some(place) });
             continue;
@@ -103,6 +120,28 @@ pub fn constant(node: &Node, sources: &Sources, found: &mut Vec<Diagnostic>) -> 
         }
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => Some(node.value.clone()),
         Value::Datetime(_) | Value::Array(_) | Value::Table(_) => None,
+    }
+}
+
+/// A text from the command line as what it looks like, where no default says the type. What can only be a text becomes one
+/// again where it is put.
+fn parse(text: &str) -> Value {
+    let number = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Float);
+    match text {
+        "true" => Value::Boolean(true),
+        "false" => Value::Boolean(false),
+        _ => match text.parse() {
+            // As it was typed: `007` is no number to whoever writes it.
+            Ok(whole) if i64::to_string(&whole) == text => Value::Integer(whole),
+            _ if text.contains('.')
+                && text.starts_with(|first: char| first.is_ascii_digit() || first == '-') =>
+            {
+                number(text)
+                    .filter(|value| value.to_text().as_deref() == Some(text))
+                    .unwrap_or(Value::Text(text.to_owned()))
+            }
+            _ => Value::Text(text.to_owned()),
+        },
     }
 }
 

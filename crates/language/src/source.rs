@@ -112,7 +112,11 @@ pub fn read(root: &Utf8Path, name: &Utf8Path) -> Result<Arc<Source>, Unreadable>
         ),
         io::ErrorKind::IsADirectory => Unreadable::new(
             format!("`{name}` is a folder, not a file"),
-            format!("did you mean `{name}/spec.toml`?"),
+            if root.join(name).join("spec.toml").is_file() {
+                format!("did you mean `{name}/spec.toml`?")
+            } else {
+                "move the folder away, and put the file in its place".to_owned()
+            },
         ),
         io::ErrorKind::InvalidInput => Unreadable::new(
             format!("`{name}` is neither a file nor a link to one"),

@@ -10,10 +10,11 @@ use crate::key::Key;
 use crate::lock::{Lock, LockEntry};
 use crate::lost::set_aside;
 use crate::observe::Boundary;
-use crate::publish::Publisher;
+use crate::publish::{Outputs, Publisher};
 use crate::report::{Failure, Status, TaskReport};
 use crate::state::{Built, Section};
 use crate::steps::{Context, assemble, listing};
+use crate::tree::Tree;
 use taskwright_base::Digest;
 use taskwright_base::{Error, Result};
 
@@ -111,22 +112,36 @@ impl Build<'_> {
             Some(_) if whole => None,
             _ => publisher.adopt(&spec.name, &tree),
         };
-        let outputs = if let Some(outputs) = standing {
-            outputs
-        } else {
-            if old.is_none() {
-                publisher.refuse_strangers(&spec.name)?;
-            }
-            let staged = publisher.stage(&spec.name, &tree)?;
-            context.boundary(Boundary::Staged)?;
-            if !whole {
-                report.lost = set_aside(self.workspace, &spec.name, old_outputs.as_ref())?;
-            }
-            report.status = Status::Built;
-            publisher.publish(&spec.name, staged)?
+        let outputs = match standing {
+            Some(outputs) => outputs,
+            None => self.replace(context, publisher, &tree, old_outputs.as_ref(), whole, report)?,
         };
         self.observer.boundary(Boundary::Published);
         Ok(built(outputs, entry.lines(&spec.name)))
+    }
+}
+
+impl Build<'_> {
+    /// Puts a task in its place, from which what no build wrote is moved first.
+    fn replace(
+        &self,
+        context: &Context<'_>,
+        publisher: &Publisher<'_>,
+        tree: &Tree,
+        written: Option<&Outputs>,
+        is_whole: bool,
+        report: &mut TaskReport,
+    ) -> Result<Outputs> {
+        if written.is_none() {
+            publisher.refuse_strangers(&report.name)?;
+        }
+        let staged = publisher.stage(&report.name, tree)?;
+        context.boundary(Boundary::Staged)?;
+        if !is_whole {
+            report.lost = set_aside(self.workspace, &report.name, written)?;
+        }
+        report.status = Status::Built;
+        publisher.publish(&report.name, staged)
     }
 }
 

@@ -99,14 +99,9 @@ fn scope_rules(context: &mut Context<'_>, name: &str, scope: &GatewayScope) {
     }
 }
 
-/// Whether a scope lets a model through, by its own name or by what it is an alias for.
-fn admits(gateway: &Gateway, scope: &GatewayScope, model: &str) -> bool {
-    let real = gateway.model_aliases.get(model).map(String::as_str);
-    scope.allowed_models.iter().any(|allowed| {
-        allowed == model
-            || Some(allowed.as_str()) == real
-            || gateway.model_aliases.get(allowed).is_some_and(|target| target == model)
-    })
+/// Whether a scope lets a model through: allow-lists speak of models as their clients call them, aliases included.
+fn admits(scope: &GatewayScope, model: &str) -> bool {
+    scope.allowed_models.iter().any(|allowed| allowed == model)
 }
 
 fn aliases(context: &mut Context<'_>, gateway: &Gateway, scopes: &[(&str, &GatewayScope)]) {
@@ -117,11 +112,12 @@ fn aliases(context: &mut Context<'_>, gateway: &Gateway, scopes: &[(&str, &Gatew
                 "an alias needs a name and a model",
                 "write `\"name\" = \"model\"`",
             );
-        } else if !scopes.iter().any(|(_, scope)| admits(gateway, scope, alias)) {
-            context.error(
+        } else if !scopes.iter().any(|(_, scope)| admits(scope, alias)) {
+            // A list may get it from a parameter, in another build.
+            context.warning(
                 &["gateway", "model_aliases", alias],
-                format!("`{alias}` stands for `{model}`, a model that no allow-list admits"),
-                "add it to the `allowed_models` of those who may ask for it, or take the alias out",
+                format!("nobody may ask for `{alias}`: no allow-list names it"),
+                "allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it",
             );
         }
     }
@@ -135,7 +131,7 @@ fn candidate_model(context: &mut Context<'_>, gateway: &Gateway) {
     let mut scopes = vec![("evaluation", &gateway.evaluation)];
     scopes.extend(gateway.finalization.as_ref().map(|scope| ("finalization", scope)));
     for (name, scope) in scopes {
-        if !admits(gateway, scope, model) {
+        if !admits(scope, model) {
             let allowed = scope.allowed_models.iter().map(String::as_str);
             let hint = match nearest(model, allowed.clone()) {
                 Some(near) => format!("did you mean `{near}`? `gateway.{name}` admits {}", one_of(allowed)),

@@ -251,11 +251,14 @@ fn environment(context: &mut Context<'_>, harbor: &HarborRun) {
             "whoever controls the eval sidecar controls the host, through its Docker socket",
             "use it on machines that hold nothing else; a cloud environment needs no socket",
         ),
-        InnerDocker::Off if name == "docker" => context.sidecar_warning(
-            &["harbor", "environment"],
-            "inside the eval sidecar there is no Docker, so this task cannot evaluate there",
-            "write `inner_docker = \"host-socket\"`, or name a cloud environment",
-        ),
+        // Who has written it knows.
+        InnerDocker::Off if name == "docker" && !context.is_written(&["harbor", "inner_docker"]) => context
+            .sidecar_warning(
+                &["harbor", "environment"],
+                "inside the eval sidecar there is no Docker, so this task cannot evaluate there",
+                "write `inner_docker = \"host-socket\"`, or name a cloud environment; `inner_docker = \"off\"` says that it \
+                 is evaluated with `cargo xtask eval` alone",
+            ),
         InnerDocker::Off => {}
     }
 }

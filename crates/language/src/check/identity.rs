@@ -38,6 +38,25 @@ pub fn check(context: &mut Context<'_>) {
             "say in one sentence what is to be improved",
         );
     }
+    control_characters(context);
+    authors(context);
+    for (index, word) in spec.keywords.iter().enumerate() {
+        if word.trim().is_empty() {
+            context.error(&["keywords", &index.to_string()], "the keyword is empty", "take it out");
+        }
+    }
+    sections(context);
+    if spec.verifier == Verifier::Shared {
+        context.warning(
+            &["verifier"],
+            "a process that the optimizer leaves behind can forge the reward",
+            "use `verifier = \"separate\"` wherever the runner can collect from sidecars",
+        );
+    }
+}
+
+fn authors(context: &mut Context<'_>) {
+    let spec = context.spec;
     for (index, author) in spec.authors.iter().enumerate() {
         let index = index.to_string();
         if author.name.trim().is_empty() {
@@ -53,18 +72,32 @@ pub fn check(context: &mut Context<'_>) {
             );
         }
     }
-    for (index, word) in spec.keywords.iter().enumerate() {
-        if word.trim().is_empty() {
-            context.error(&["keywords", &index.to_string()], "the keyword is empty", "take it out");
-        }
+}
+
+/// Reports characters that no reader of these words would see, and that files and terminals take for something else.
+fn control_characters(context: &mut Context<'_>) {
+    let spec = context.spec;
+    let mut texts = vec![(vec!["description".to_owned()], spec.description.as_str())];
+    let list = |key: &str, index: usize| vec![key.to_owned(), index.to_string()];
+    texts.extend(
+        spec.keywords.iter().enumerate().map(|(index, word)| (list("keywords", index), word.as_str())),
+    );
+    for (index, author) in spec.authors.iter().enumerate() {
+        texts.push(([list("authors", index), vec!["name".to_owned()]].concat(), &author.name));
     }
-    sections(context);
-    if spec.verifier == Verifier::Shared {
-        context.warning(
-            &["verifier"],
-            "a process that the optimizer leaves behind can forge the reward",
-            "use `verifier = \"separate\"` wherever the runner can collect from sidecars",
-        );
+    if let Some(solution) = &spec.solution {
+        texts.push((vec!["solution".to_owned(), "message".to_owned()], &solution.message));
+    }
+    for (path, text) in texts {
+        let is_bad = |character: &char| character.is_control() && !matches!(character, '\n' | '\t');
+        if let Some(bad) = text.chars().find(is_bad) {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            context.error(
+                &path,
+                format!("the text holds the control character `{}`", bad.escape_debug()),
+                "take it out",
+            );
+        }
     }
 }
 

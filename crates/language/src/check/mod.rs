@@ -32,7 +32,7 @@ pub use time::{
 };
 
 use crate::diagnostic::{Diagnostic, Label};
-use crate::model::Spec;
+use crate::model::{Mode, Spec};
 use crate::tree::{Node, Sources};
 
 /// One file under examination, a spec if nothing else is said, and what was found so far.
@@ -157,8 +157,11 @@ pub(crate) fn check(context: &mut Context<'_>) {
     objective::check(context);
     baseline::check(context);
     images::check(context);
-    scorer::check(context);
-    harbor::check(context);
+    // What is wrong within a section of the other mode would only hide that it does not belong here.
+    match context.spec.mode {
+        Mode::A => scorer::check(context),
+        Mode::B => harbor::check(context),
+    }
     splits::check(context);
     objective::check_selection(context);
     targets::check(context);

@@ -2,6 +2,7 @@
 
 use super::rules::{at_least_one, refuse_doubles};
 use super::{Context, baseline};
+use crate::shape::words_of_command;
 use taskwright_base::text::nearest;
 
 /// What may stand in braces in a command's argument.
@@ -36,6 +37,13 @@ fn command_words(context: &mut Context<'_>, key: &str, command: &[String]) {
         if index == "0" && word.trim().is_empty() {
             context.error(&path, "the command has no name", "the first word is the program");
         }
+        if index == "0" && is_whole_command(word) {
+            context.error(
+                &path,
+                "the first word is the program, and this is a whole command",
+                format!("write each of its words by itself: {}", words_of_command(word)),
+            );
+        }
         if word.contains('\0') {
             context.error(&path, "an argument cannot hold a NUL character", "take it out");
         }
@@ -47,6 +55,14 @@ fn command_words(context: &mut Context<'_>, key: &str, command: &[String]) {
             context.error(&path, format!("there is no placeholder `{{{name}}}`"), hint);
         }
     }
+}
+
+/// Whether the name of a program is a command with arguments: a program on the `PATH` has no blank in its name, and a
+/// placeholder behind a blank begins another word.
+fn is_whole_command(word: &str) -> bool {
+    word.split_once(char::is_whitespace).is_some_and(|(program, rest)| {
+        !rest.trim().is_empty() && (!program.contains('/') || rest.contains('{'))
+    })
 }
 
 /// The words in braces; braces around anything else (JSON, a shell block) are no placeholders.

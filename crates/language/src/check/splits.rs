@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Context;
 use super::rules::at_least_one;
-use crate::model::{Access, Samples, Split};
+use crate::model::{Access, HarborRun, Samples, Split, TaskSource};
 
 pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;
@@ -100,6 +100,14 @@ fn floor(context: &mut Context<'_>, name: &str, split: &Split) {
 }
 
 fn access(context: &mut Context<'_>, name: &str, split: &Split) {
+    let registry = |harbor: &HarborRun| matches!(harbor.source, TaskSource::Registry(_));
+    if split.expose && context.spec.harbor.as_ref().is_some_and(registry) {
+        context.error(
+            &["splits", name, "expose"],
+            "the tasks of a registry are not here when this task is built, so none can be shown to the optimizer",
+            "leave `expose` out, or fetch the tasks and name their folder in `harbor.source`",
+        );
+    }
     if split.expose && split.access != Access::Viewable {
         context.error(
             &["splits", name, "expose"],

@@ -22,7 +22,7 @@ pub struct Gateway {
     /// Whether requests are logged with the trial they belong to.
     #[serde(default)]
     pub request_log_attribution: bool,
-    /// Other names for models: what a client asks for, and what upstream is asked for.
+    /// Other names for models: what a client asks for, and what upstream is asked for. Allow-lists name what clients ask for.
     #[serde(default)]
     pub model_aliases: BTreeMap<String, String>,
     /// What the optimizer may use.

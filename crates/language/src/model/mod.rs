@@ -29,7 +29,7 @@ pub use samples::{Access, Budget, EverySample, SampleFile, SampleFilter, Samples
 pub use scorer::{Dataset, Scorer};
 pub use selection::{Aggregate, Comparison, Constraint, Direction, Objective, Policy, Selection, Target};
 #[cfg(feature = "language")]
-pub use spec::{Author, Scalar, Spec, Verifier};
+pub use spec::{Author, Param, Required, Scalar, Spec, Verifier};
 pub use text::{AgentEnv, Feedback, Instruction, Solution, SpecPath};
 
 #[cfg(feature = "language")]

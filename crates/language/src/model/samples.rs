@@ -24,7 +24,7 @@ pub struct Split {
     #[serde(default = "Split::default_min_samples")]
     pub min_samples: u64,
     /// Whether the samples themselves (rows without labels, inner tasks without tests and solution) are put into the
-    /// optimizer's container. Only for a `viewable` split.
+    /// optimizer's container. Only for a `viewable` split of a dataset or of tasks that lie here.
     #[serde(default)]
     pub expose: bool,
 }

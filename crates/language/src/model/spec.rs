@@ -21,11 +21,12 @@ pub struct Spec {
     pub extends: Option<SpecPath>,
     /// Named values with their defaults, used as `${name}` in any string; `--set name=value` overrides one.
     /// A string that is nothing but one reference takes the parameter's own type where the field allows it; `$${` is a
-    /// literal `${`. Parameters do not refer to each other.
+    /// literal `${`. Parameters do not refer to each other. `name = { required = "what it is for" }` has no default: each build
+    /// gives it a value.
     #[serde(default, skip_serializing)]
-    pub params: BTreeMap<String, Scalar>,
+    pub params: BTreeMap<String, Param>,
     /// Axes that expand this spec into one task for each combination of values. Each axis is a parameter too, and
-    /// `name` must use all of them; `--set axis=value` picks one of its values.
+    /// `name` must use all of them; `--set axis=value` picks one of its values, and leaves what was built of the others.
     #[serde(default, skip_serializing)]
     pub matrix: BTreeMap<String, Vec<Scalar>>,
 
@@ -168,6 +169,25 @@ impl Spec {
             _ => None,
         }
     }
+}
+
+/// A parameter: its value, or what to say to whoever builds without giving it one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Param {
+    /// The value unless another is given.
+    Default(Scalar),
+    /// No value: each build gives one.
+    Required(Required),
+}
+
+/// A parameter that each build gives a value with `--set name=value`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Required {
+    /// What the value is for, which is said where none is given.
+    #[schemars(length(min = 1))]
+    pub required: String,
 }
 
 /// A value that a parameter or a matrix axis can have.

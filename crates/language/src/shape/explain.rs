@@ -2,7 +2,7 @@
 
 use taskwright_base::text::{nearest, one_of};
 
-use super::{Shape, Shapes, TableShape};
+use super::{Shape, Shapes, TableShape, show_path, table_name};
 use crate::tree::{Node, Sources, State, Value};
 
 /// Keys of Harbor's task.toml that are no keys of a spec, because Taskwright writes them.
@@ -54,8 +54,16 @@ pub fn wanted(shapes: &Shapes, shape: &Shape) -> String {
 }
 
 /// How a value of the wrong kind would be written in the right one; if that cannot be told, what the field means.
-pub fn kind_hint(shapes: &Shapes, sources: &Sources, node: &Node, shape: &Shape, meaning: &str) -> String {
+pub fn kind_hint(
+    shapes: &Shapes,
+    sources: &Sources,
+    node: &Node,
+    shape: &Shape,
+    meaning: &str,
+    path: &[String],
+) -> String {
     let written = written(sources, node);
+    let name = show_path(path);
     match (&node.value, shape) {
         (Value::Text(text), Shape::Integer { .. } | Shape::Float { .. } | Shape::Boolean)
             if text.parse::<f64>().is_ok() || text == "true" || text == "false" =>
@@ -69,11 +77,92 @@ pub fn kind_hint(shapes: &Shapes, sources: &Sources, node: &Node, shape: &Shape,
         ) => {
             format!("put it in quotes: \"{written}\"")
         }
-        (Value::Text(_), Shape::Array { item }) if matches!(shapes.get(*item), Shape::Text { .. }) => {
-            format!("a list of one is written [{written}]")
+        (Value::Text(text), Shape::Array { item }) if matches!(shapes.get(*item), Shape::Text { .. }) => {
+            if is_command(text, path) {
+                format!("write each word of the command by itself: {}", words_of_command(text))
+            } else {
+                format!("a list of one is written [{written}]")
+            }
         }
+        (Value::Table(_), Shape::Array { item }) if matches!(shapes.get(*item), Shape::Table(_)) => {
+            format!("write `[[{name}]]` with two brackets: each is one of the list")
+        }
+        (Value::Array(items), Shape::Table(table)) if items.iter().all(|item| item.table().is_some()) => {
+            match table.others {
+                Some(_) => format!("write `[{name}.NAME]` with one bracket: each has a name of its own"),
+                None => format!("write `[{name}]` with one bracket: there is only one"),
+            }
+        }
+        (
+            Value::Text(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_),
+            Shape::Table(_) | Shape::Choice(_),
+        ) => match field_for(shapes, &node.value, shape) {
+            Some(key) => {
+                let last = path.last().map_or("", String::as_str);
+                format!("write `{} = {{ {key} = {written} }}`", show_path(&[last.to_owned()]))
+            }
+            None => meaning.to_owned(),
+        },
         _ => meaning.to_owned(),
     }
+}
+
+/// The key of a table, required before others, under which a value of this kind could stand; none if it is clear that it is
+/// not meant for a table.
+fn field_for<'a>(shapes: &'a Shapes, value: &Value, shape: &'a Shape) -> Option<&'a str> {
+    let table = match shape {
+        Shape::Table(table) => table,
+        Shape::Choice(forms) => {
+            let mut tables = forms.iter().filter_map(|form| match shapes.get(*form) {
+                Shape::Table(table) => Some(table),
+                _ => None,
+            });
+            tables.next().filter(|_| tables.next().is_none())?
+        }
+        _ => return None,
+    };
+    let fitting = || table.fields.iter().filter(|(_, field)| fits(shapes, value, shapes.get(field.shape)));
+    let key = fitting().find(|(_, field)| field.required).or_else(|| fitting().next());
+    key.map(|(key, _)| key.as_str())
+}
+
+/// Whether a value is of the kind that a shape, or one of its forms, wants.
+fn fits(shapes: &Shapes, value: &Value, shape: &Shape) -> bool {
+    match (value, shape) {
+        (_, Shape::Choice(forms)) => forms.iter().any(|form| fits(shapes, value, shapes.get(*form))),
+        (Value::Text(_), Shape::Text { words, .. }) => words.is_empty(),
+        (Value::Integer(_), Shape::Integer { .. } | Shape::Float { .. })
+        | (Value::Float(_), Shape::Float { .. })
+        | (Value::Boolean(_), Shape::Boolean) => true,
+        _ => false,
+    }
+}
+
+/// Whether a text that stands for a list of words is a command.
+fn is_command(text: &str, path: &[String]) -> bool {
+    let is_place = path.first().is_some_and(|top| top == "scorer") && path.len() == 2;
+    text.trim().contains(char::is_whitespace)
+        && (is_place || text.contains("{scorer}") || text.starts_with('-'))
+}
+
+/// The words of a command as a list of TOML. Quotes hold words together, as in a shell.
+pub fn words_of_command(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let (mut word, mut quote): (Option<String>, Option<char>) = (None, None);
+    for character in text.chars() {
+        match (character, quote) {
+            (character, Some(open)) if character == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (blank, None) if blank.is_whitespace() => words.extend(word.take()),
+            (character, _) => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// A value as it stands in its file.
@@ -108,9 +197,29 @@ pub fn key_hint(
         (Some(close), []) => format!("did you mean `{close}`?"),
         (None, []) => format!("known here: {}", one_of(table.fields.keys().map(String::as_str))),
         _ if !forms.is_empty() => forms.to_owned(),
-        (_, [home]) => format!("`{key}` belongs in {home}"),
-        (_, [first, second]) => format!("`{key}` belongs in {first} or {second}"),
-        (_, [first, second, third, ..]) => format!("`{key}` belongs in {first}, {second} or {third}"),
+        (_, homes) => format!("`{key}` belongs in {}", places(shapes, key, homes)),
+    }
+}
+
+/// Where a key belongs, in at most three places. What stands below the header of a table is in that table, so it has to be said
+/// how what belongs in the file itself is written; that is the likeliest mistake, and the last place that is named.
+fn places(shapes: &Shapes, key: &str, homes: &[String]) -> String {
+    let root = table_name(&[], shapes.noun());
+    let (own, tables): (Vec<&String>, Vec<&String>) = homes.iter().partition(|home| **home == root);
+    let mut words: Vec<String> = tables.into_iter().take(3 - own.len().min(1)).cloned().collect();
+    if !own.is_empty() {
+        let header = match shapes.field(shapes.root(), key) {
+            Some(Shape::Table(_)) => format!(", or write it as `[{key}]`"),
+            Some(Shape::Array { item }) if matches!(shapes.get(*item), Shape::Table(_)) => {
+                format!(", or write it as `[[{key}]]`")
+            }
+            _ => String::new(),
+        };
+        words.push(format!("{root} itself: move it above the first `[table]`{header}"));
+    }
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use schemars::JsonSchema;
 
+pub use explain::words_of_command;
 pub use walk::{PathProblem, Resolve, check};
 pub use words::{show_path, table_name};
 

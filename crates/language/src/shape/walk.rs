@@ -332,7 +332,7 @@ impl Walk<'_> {
 
     fn wrong_kind(&mut self, node: &Node, shape: &Shape, meaning: &str) -> bool {
         let wanted = explain::wanted(self.shapes, shape);
-        let hint = explain::kind_hint(self.shapes, self.sources, node, shape, meaning);
+        let hint = explain::kind_hint(self.shapes, self.sources, node, shape, meaning, &self.path);
         self.wrong(node, &format!("must be {wanted}, but is {}", node.value.kind()), &hint)
     }
 

@@ -106,8 +106,10 @@ fn docker_without_docker() {
     )]);
     insta::assert_snapshot!(said, @r#"
     warning 11:1 <[harbor]> inside the eval sidecar there is no Docker, so this task cannot evaluate there
-      help: write `inner_docker = "host-socket"`, or name a cloud environment
+      help: write `inner_docker = "host-socket"`, or name a cloud environment; `inner_docker = "off"` says that it is evaluated with `cargo xtask eval` alone
     "#);
+    // Who has written it knows.
+    assert_eq!(b(&[("environment = \"modal\"\n", "inner_docker = \"off\"\n")]), "fine");
 }
 
 #[test]
@@ -553,15 +555,15 @@ model_aliases = { small = "vendor/small", lost = "vendor/lost", none = "" }
 [gateway.producer]
 allowed_models = ["big"]
 [gateway.evaluation]
-allowed_models = ["vendor/small"]
+allowed_models = ["small"]
 "#,
         ),
     ]);
     insta::assert_snapshot!(said, @r#"
     warning 27:1 <[gateway]> `[gateway]` is declared and passed on; this version runs no gateway itself
       help: requests are neither metered nor refused until one is put in front of the upstream
-    error 28:50 <"vendor/lost"> `lost` stands for `vendor/lost`, a model that no allow-list admits
-      help: add it to the `allowed_models` of those who may ask for it, or take the alias out
+    warning 28:50 <"vendor/lost"> nobody may ask for `lost`: no allow-list names it
+      help: allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it
     error 28:72 <""> an alias needs a name and a model
       help: write `"name" = "model"`
     "#);

@@ -78,9 +78,44 @@ fn declarations() {
     insta::assert_snapshot!(said(load_text(edited(A, &[("", "[params]\n\"a b\" = 1\nc = [1]\nd = \"${a}\"\ne = \"$${a}\"\n")]))), @r#"
     error 35:1 <"a b"> `a b` cannot be the name of a parameter
       help: names are made of letters, digits, `_` and `-`
-    error 36:5 <[1]> `params.c` must be `true` or `false`, a whole number, a number or a string, but is a list
+    error 36:5 <[1]> `params.c` must be `true` or `false`, a whole number, a number, a string or a table, but is a list
     error 37:6 <${> a parameter cannot refer to another
       help: write the value itself; `$${` is a literal `${`
+    "#);
+}
+
+#[test]
+fn a_parameter_without_a_default_is_given_by_each_build() {
+    let text = edited(
+        A,
+        &[
+            ("\"Sort numbers faster.\"", "\"For ${whom}\""),
+            (
+                "",
+                "[limits]\nconcurrency = \"${count}\"\n\n[params]\nwhom = { required = \"who reads it\" }\ncount = { required = \"how many\" }\n",
+            ),
+        ],
+    );
+    insta::assert_snapshot!(said(load_text(&text)), @r#"
+    error 38:8 <{ required = "who reads it" }> the parameter `whom` has no value: who reads it
+      help: give it one with `--set whom=VALUE`
+    error 39:9 <{ required = "how many" }> the parameter `count` has no value: how many
+      help: give it one with `--set count=VALUE`
+    "#);
+    // It has no type of its own: what is typed is what the field takes.
+    for whom in ["Ada", "007", "12", "true", "1.50"] {
+        let loaded = with(&text, &[("whom", whom), ("count", "12")]).unwrap();
+        let spec = &loaded.tasks[0].spec;
+        assert_eq!(
+            (spec.description.as_str(), spec.limits.concurrency),
+            (format!("For {whom}").as_str(), 12)
+        );
+    }
+    insta::assert_snapshot!(said(load_text(edited(A, &[("", "[params]\na = { required = \"\" }\nb = { require = \"x\" }\n")]))), @r#"
+    error 35:18 <""> `params.a.required` must not be empty
+      help: What the value is for, which is said where none is given.
+    error 36:7 <require> unknown key `require` in `[params.b]`
+      help: did you mean `required`?
     "#);
 }
 

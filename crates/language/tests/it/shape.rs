@@ -210,7 +210,75 @@ path = "baseline"
     )]);
     insta::assert_snapshot!(said, @r#"
     error 5:12 <"x"> `baseline` must be a table, but is a string
-      help: The repository that the optimizer starts from.
+      help: write `baseline = { path = "x" }`
+    "#);
+}
+
+#[test]
+fn one_bracket_and_two() {
+    insta::assert_snapshot!(a(&[("[[targets]]", "[targets]")]), @r#"
+    error 32:1 <[targets]> `targets` must be a list of tables, but is a table
+      help: write `[[targets]]` with two brackets: each is one of the list
+    "#);
+    insta::assert_snapshot!(a(&[("[splits.train]", "[[splits]]"), ("[splits.validation]", "[[splits]]"), ("[splits.test]", "[[splits]]")]), @r#"
+    error 20:1 <[[splits]]> `splits` must be a table, but is a list
+      help: write `[splits.NAME]` with one bracket: each has a name of its own
+    "#);
+    insta::assert_snapshot!(a(&[("[scorer]", "[[scorer]]")]), @r#"
+    error 11:1 <[[scorer]]> `scorer` must be a table, but is a list
+      help: write `[scorer]` with one bracket: there is only one
+    "#);
+    insta::assert_snapshot!(a(&[("min_samples = 2", "min_samples = 2\nbudget = 20")]), @r#"
+    error 28:10 <20> `splits.validation.budget` must be a table, but is a whole number
+      help: write `budget = { runs = 20 }`
+    "#);
+}
+
+#[test]
+fn a_key_of_the_spec_below_a_table() {
+    insta::assert_snapshot!(a(&[("", "limits.sample_timeout_sec = 10\n")]), @r#"
+    error 34:1 <limits> unknown key `limits` in `[[targets]]`
+      help: `limits` belongs in the spec itself: move it above the first `[table]`, or write it as `[limits]`
+    "#);
+    insta::assert_snapshot!(a(&[("", "version = \"1.0.0\"\n")]), @r#"
+    error 34:1 <version> unknown key `version` in `[[targets]]`
+      help: `version` belongs in `[harbor]`, `[harbor.source]` or the spec itself: move it above the first `[table]`
+    "#);
+}
+
+#[test]
+fn a_section_of_the_other_mode_is_not_looked_into() {
+    let said = a(&[("", "[harbor]\nsource = { path = \"inner-tasks\" }\nagent = \"a.b:C\"\n")]);
+    insta::assert_snapshot!(said, @r#"
+    error 34:2 <harbor> `harbor` belongs to Mode B, and this spec is of Mode A
+      help: leave it out, or write `mode = "b"`
+    "#);
+}
+
+#[test]
+fn a_command_that_is_one_string() {
+    let run = r#"run = ["python3", "main.py"]"#;
+    insta::assert_snapshot!(a(&[(run, r#"run = "python3 {scorer}/run.py --name 'a b'""#)]), @r#"
+    error 13:7 <"python3 {scorer}/run.py --name 'a b'"> `scorer.run` must be a list of strings, but is a string
+      help: write each word of the command by itself: ["python3", "{scorer}/run.py", "--name", "a b"]
+    "#);
+    insta::assert_snapshot!(a(&[(run, r#"run = ["python3 {scorer}/run.py"]"#)]), @r#"
+    error 13:8 <"python3 {scorer}/run.py"> the first word is the program, and this is a whole command
+      help: write each of its words by itself: ["python3", "{scorer}/run.py"]
+    "#);
+    insta::assert_snapshot!(a(&[(run, r#"run = ["python3 main.py"]"#)]), @r#"
+    error 13:8 <"python3 main.py"> the first word is the program, and this is a whole command
+      help: write each of its words by itself: ["python3", "main.py"]
+    "#);
+    // A program may lie in a folder with a blank in its name.
+    assert_eq!(a(&[(run, r#"run = ["/opt/my tools/python", "main.py"]"#)]), "fine");
+}
+
+#[test]
+fn characters_that_nobody_sees() {
+    insta::assert_snapshot!(a(&[("\"Sort numbers faster.\"", "\"a\\u0000b\"")]), @r#"
+    error 2:15 <"a\u0000b"> the text holds the control character `\0`
+      help: take it out
     "#);
 }
 

@@ -1,6 +1,6 @@
 //! Mistakes in splits, selection and targets.
 
-use crate::support::a;
+use crate::support::{a, b};
 
 #[test]
 fn no_split() {
@@ -181,6 +181,18 @@ fn budget_below_the_floor() {
     error 28:22 <1> a budget of 1 samples never pays for an evaluation of at least 2
       help: raise it, or lower `min_samples`
     ");
+}
+
+#[test]
+fn expose_of_tasks_that_are_not_here() {
+    let source = r#"source = { path = "inner-tasks" }"#;
+    let registry = (source, r#"source = { registry = "org/tasks", version = "1.0" }"#);
+    let exposed = ("access = \"viewable\"", "access = \"viewable\"\nexpose = true");
+    assert_eq!(b(&[exposed]), "fine");
+    insta::assert_snapshot!(b(&[registry, exposed]), @r#"
+    error 19:10 <true> the tasks of a registry are not here when this task is built, so none can be shown to the optimizer
+      help: leave `expose` out, or fetch the tasks and name their folder in `harbor.source`
+    "#);
 }
 
 #[test]

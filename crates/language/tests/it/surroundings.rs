@@ -66,6 +66,23 @@ overlays = [{ from = "o", to = "../x" }, { from = "o", to = "" }, { from = "o" }
 }
 
 #[test]
+fn overlays_where_git_keeps_things() {
+    let said = a(&[(
+        r#"path = "baseline""#,
+        r#"path = "baseline"
+overlays = [{ from = "o", to = ".git/hooks" }, { from = "o", to = "x/.GIT" }, { from = "o", to = ".gitmodules" }, { from = "o", to = ".github" }]"#,
+    )]);
+    insta::assert_snapshot!(said, @r#"
+    error 7:32 <".git/hooks"> `.git/hooks` has a name that git keeps for itself
+      help: the optimizer's container makes a repository of its own of the baseline: name another folder
+    error 7:67 <"x/.GIT"> `x/.GIT` has a name that git keeps for itself
+      help: the optimizer's container makes a repository of its own of the baseline: name another folder
+    error 7:98 <".gitmodules"> `.gitmodules` is no plain file where git looks for its settings
+      help: rename it, or put a plain file in its place
+    "#);
+}
+
+#[test]
 fn baseline_of_another_repository() {
     let said = a(&[(
         r#"path = "baseline""#,
