@@ -21,6 +21,7 @@
 //!     runtime: "/run/taskwright".into(),
 //!     isolation: IsolationMode::Required,
 //!     path: None,
+//!     hidden: Vec::new(),
 //! })?;
 //! let store = Store::open(
 //!     "/var/lib/taskwright/store".as_ref(),

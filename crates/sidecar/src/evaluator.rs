@@ -55,12 +55,15 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
                 runtime,
                 isolation,
                 path: None,
+                hidden: vec![paths.image.clone()],
             })?;
             let sandbox = mode_a.sandbox().clone();
             (Engine::A(Box::new(mode_a)), sandbox)
         }
         Mode::B => {
-            let sandbox = Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path: None })?;
+            let hidden = vec![paths.image.clone()];
+            let options = SandboxOptions { taskwright, runtime, isolation, path: None, hidden };
+            let sandbox = Sandbox::open(options)?;
             (Engine::B(Nested::open(serve, paths, sandbox.clone())?), sandbox)
         }
     };
@@ -152,7 +155,7 @@ fn refused(refusal: &Refusal) -> Problem {
         Refusal::Damaged { .. } | Refusal::Incomplete { .. } => Kind::Usage,
         Refusal::TooLarge { .. } => Kind::TooLarge,
         Refusal::NoRoom { .. } => Kind::Full,
-        Refusal::Forbidden { .. } | Refusal::ReadOnly { .. } => Kind::Candidate,
+        Refusal::Forbidden { .. } | Refusal::InHistory { .. } | Refusal::ReadOnly { .. } => Kind::Candidate,
     };
     let hint = match refusal {
         Refusal::Damaged { .. } | Refusal::Incomplete { .. } => {
@@ -162,6 +165,9 @@ fn refused(refusal: &Refusal) -> Problem {
             "submit the best of what was evaluated (`taskwright results list`), or commit fewer files and changes"
         }
         Refusal::TooLarge { .. } => "take large files out of the commits since the baseline",
+        Refusal::InHistory { .. } => {
+            "make one commit of your work: `git reset --soft` to the baseline's commit, commit, and try again"
+        }
         Refusal::Forbidden { .. } => "remove it, commit, and try again",
         Refusal::ReadOnly { .. } => "`git checkout` it from the baseline's commit, commit, and try again",
     };

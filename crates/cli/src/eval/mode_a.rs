@@ -41,6 +41,8 @@ impl<'a> Runner<'a> {
             runtime: runtime.into(),
             isolation: IsolationMode::BestEffort,
             path: std::env::var("PATH").ok(),
+            // The dataset that the task was built from, other tasks, earlier results: wherever the workspace lies.
+            hidden: vec![crate::workspace::this()?.root.into()],
         })?;
         Ok(Self { task, mode, _runtime_lock: runtime_lock })
     }

@@ -63,6 +63,7 @@ impl<'a> Runner<'a> {
             runtime: runtime.into(),
             isolation: IsolationMode::BestEffort,
             path: std::env::var("PATH").ok(),
+            hidden: Vec::new(),
         })?;
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::new(task.serve.clone()),

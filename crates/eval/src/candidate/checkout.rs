@@ -126,6 +126,27 @@ pub(super) fn check_links(git: &Git, entries: &Entries) -> Result<(), ImportErro
     Ok(())
 }
 
+/// Looks where links lead, one by one.
+pub(super) struct Links(Objects);
+
+impl Links {
+    pub fn open(git: &Git) -> Result<Self> {
+        Objects::open(git).map(Self)
+    }
+
+    pub fn check(&mut self, path: &str, object: &str) -> Result<(), ImportError> {
+        let target = self.0.read(object, |content, _| {
+            let mut text = Vec::new();
+            let most = taskwright_base::tree::LONGEST_LINK as u64 + 1;
+            content.take(most).read_to_end(&mut text).map_err(failed_to("reading an object"))?;
+            std::io::copy(content, &mut std::io::sink()).map_err(failed_to("reading an object"))?;
+            Ok(text)
+        })?;
+        check_link(path, &target)?;
+        Ok(())
+    }
+}
+
 /// A git process that hands out objects.
 struct Objects {
     child: std::process::Child,

@@ -88,6 +88,17 @@ impl Reading {
         }
     }
 
+    /// The same with something to read, however long it is.
+    pub fn start_with(git: &Git, arguments: &[&str], input: String) -> Result<Self> {
+        let mut command = git.command(arguments);
+        let mut child = start(command.stdin(Stdio::piped()).stderr(Stdio::null()))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().ok_or_else(|| Error::new("git has no output"))?;
+        // Beside the reading, as it prints while it reads; a command that ends early leaves the rest.
+        std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+        Ok(Self { child, stdout })
+    }
+
     /// Whether it ended well, once all was read.
     pub fn finish(mut self) -> Result<bool> {
         let _ = std::io::copy(&mut self.stdout, &mut std::io::sink());

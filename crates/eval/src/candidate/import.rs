@@ -33,7 +33,7 @@ git init --quiet --bare --template= --object-format=sha1 \"$TMPDIR/unpacked\"
 export GIT_DIR=\"$TMPDIR/unpacked\"
 check=--fsck-objects=gitattributesMissing=ignore,gitmodulesMissing=ignore
 damaged() {
-    case $1 in 126 | 127) exit $1 ;; *) exit 65 ;; esac
+    case $1 in 1 | 128) exit 65 ;; *) exit $1 ;; esac
 }
 code=0
 git index-pack --stdin $check </dev/null >/dev/null 2>&1 || code=$?
@@ -107,12 +107,26 @@ fn ended_well(report: &Report, said: &str) -> Result<(), ImportError> {
         (Some(not_started), _) => Err(not_started.to_error().into()),
         (None, Some(0)) => Ok(()),
         (None, Some(127)) => Err(Error::new("unpacking needs `git` and `sh`, which this image lacks").into()),
-        (None, Some(DAMAGED)) => Err(Refusal::Damaged { reason: git::complaint(said.as_bytes()) }.into()),
+        (None, Some(DAMAGED)) if is_of_the_upload(said) => {
+            Err(Refusal::Damaged { reason: git::complaint(said.as_bytes()) }.into())
+        }
         (None, _) => {
             let why = git::complaint(said.as_bytes());
             Err(Error::new(format!("an upload could not be unpacked: {why}")).into())
         }
     }
+}
+
+/// Whether git complained of what it read, and not of what this machine refused it at that moment.
+fn is_of_the_upload(said: &str) -> bool {
+    const OF_THE_MACHINE: &[&str] = &[
+        "Resource temporarily unavailable",
+        "Cannot allocate memory",
+        "No space left on device",
+        "Too many open files",
+        "Input/output error",
+    ];
+    !said.trim().is_empty() && !OF_THE_MACHINE.iter().any(|words| said.contains(words))
 }
 
 fn run_limits(limits: &ImportLimits) -> RunLimits {
@@ -333,7 +347,14 @@ mod tests {
         let ended = |status, signal| {
             ended_well(&Report { status, signal, ..Report::default() }, "sh: 0: Cannot fork").unwrap_err()
         };
-        assert!(matches!(ended(Some(DAMAGED), None), ImportError::Refused(Refusal::Damaged { .. })));
+        let refused = |said: &str| {
+            let report = Report { status: Some(DAMAGED), ..Report::default() };
+            matches!(ended_well(&report, said), Err(ImportError::Refused(Refusal::Damaged { .. })))
+        };
+        assert!(refused("fatal: pack has 3 unresolved deltas"));
+        for said in ["", " \n", "fatal: unable to create thread: Resource temporarily unavailable"] {
+            assert!(!refused(said), "{said}");
+        }
         // The shell found no room for a process; a signal from outside.
         for (status, signal) in [(Some(2), None), (Some(126), None), (Some(127), None), (None, Some(9))] {
             let error = ended(status, signal);

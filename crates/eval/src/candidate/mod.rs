@@ -164,6 +164,14 @@ pub enum Refusal {
         /// What is wrong with it.
         reason: String,
     },
+    /// A commit before the candidate holds what no candidate may hold.
+    #[error("commit {commit}, on which the candidate stands: {why}")]
+    InHistory {
+        /// The commit.
+        commit: String,
+        /// What is wrong in it.
+        why: String,
+    },
     /// A file that must stay as it is was changed, added or removed.
     #[error("`{path}` is read-only and was {change}: restore it from the baseline")]
     ReadOnly {

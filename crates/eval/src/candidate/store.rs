@@ -11,9 +11,9 @@ use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result, failed, failed_to};
 use taskwright_language::serve::ServeBaseline;
 
-use super::checkout::{Checkout, Checkouts, check_links};
+use super::checkout::{Checkout, Checkouts, Links, check_links};
 use super::git::{Git, Reading};
-use super::tree::{self, Entries, ReadOnly};
+use super::tree::{self, Change, Entries, ReadOnly};
 use super::{Candidate, CommitId, ImportError, ImportLimits, Refusal, TreeId, import};
 use crate::sandbox::{Sandbox, folder, make_folder};
 
@@ -130,6 +130,7 @@ impl Store {
         import::unpack(&self.sandbox, pack, limits, &incoming.0)?;
         let git = self.git.with_objects(&incoming.0);
         let (candidate, entries) = self.examine(&git, commit, limits)?;
+        self.examine_history(&git, commit)?;
         let more = folder::usage(&incoming.0, u64::MAX).bytes;
         let objects = self.git.dir().join("objects");
         if let Err(error) = import::adopt(&incoming.0, &objects) {
@@ -192,6 +193,26 @@ impl Store {
         check_links(git, &entries)?;
         let files = entries.values().filter(|entry| entry.kind != tree::Kind::Folder).count() as u64;
         Ok((Candidate { commit: commit.clone(), tree, files, added_bytes }, entries))
+    }
+
+    /// Holds every commit since the baseline to the rules of the last one: the evidence has them all, and who looks into it
+    /// checks one out.
+    fn examine_history(&self, git: &Git, commit: &CommitId) -> Result<(), ImportError> {
+        let range = format!("{commit}\n^{}\n", self.baseline.commit);
+        let commits = git.ask_with(&["rev-list", "--stdin"], &range)?;
+        // The candidate itself was looked at whole.
+        if commits.lines().count() < 2 {
+            return Ok(());
+        }
+        let mut links = Links::open(git)?;
+        let check = |path: &str, change: &Change| {
+            self.read_only.check_change(path, change, self.baseline_entries.get(path))?;
+            match change {
+                Change::Made(entry) if entry.kind == tree::Kind::Link => links.check(path, &entry.object),
+                _ => Ok(()),
+            }
+        };
+        tree::each_change(git, &commits, check)
     }
 
     /// Keeps a commit: as a reference, so that git holds on to its objects, and as a record of what was found.

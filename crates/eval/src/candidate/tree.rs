@@ -75,18 +75,8 @@ fn parse(line: &[u8]) -> Result<(String, Entry), ImportError> {
     else {
         return Err(unexpected().into());
     };
-    let kind = match mode {
-        "040000" => Kind::Folder,
-        "100755" => Kind::File { executable: true },
-        "120000" => Kind::Link,
-        "160000" => return Err(forbidden(&lossy, "is a submodule: commit its files instead").into()),
-        // 100644, and 100664 of old.
-        _ if mode.starts_with("100") => Kind::File { executable: false },
-        _ => return Err(forbidden(&lossy, "is neither a file nor a folder nor a symbolic link").into()),
-    };
-    let path = std::str::from_utf8(path)
-        .map_err(|_| forbidden(&lossy, "has a name that is not UTF-8: rename it"))?;
-    rules::check_path(path).map_err(|fault| refused(path, fault))?;
+    let kind = kind(mode, &lossy)?;
+    let path = checked(path)?;
     let size = match kind {
         Kind::Folder => 0,
         Kind::File { .. } | Kind::Link => size.parse().map_err(|_| unexpected())?,
@@ -96,6 +86,96 @@ fn parse(line: &[u8]) -> Result<(String, Entry), ImportError> {
         return Err(refused(path, Fault::LongLink).into());
     }
     Ok((path.to_owned(), Entry { kind, object: object.to_owned(), size }))
+}
+
+/// What a commit did to a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It is there since, like this; the size is not known.
+    Made(Entry),
+    Removed,
+}
+
+/// How many changes a history may hold together: each costs us work, and a small pack can hold very many.
+const MOST_CHANGES: u64 = 1_000_000;
+
+/// Goes through what each of some commits, one a line, changed against each of its parents. Refuses what no candidate may hold
+/// and what `check` refuses, with the commit.
+pub(super) fn each_change(
+    git: &Git,
+    commits: &str,
+    mut check: impl FnMut(&str, &Change) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let arguments =
+        ["diff-tree", "--stdin", "-r", "-m", "--root", "-z", "--raw", "--no-renames", "--no-abbrev"];
+    let mut listing = Reading::start_with(git, &arguments, commits.to_owned())?;
+    let unexpected = || Error::new("git lists changes in a way that is not expected: use git 2.30 or later");
+    let mut changes = 0;
+    {
+        let mut reader = BufReader::new(&mut listing.stdout);
+        let mut next = || word(&mut reader, 0, 128 * 1024).map_err(failed_to("reading what git lists"));
+        let mut commit = String::new();
+        while let Some(line) = next()? {
+            // A commit's name, or `:mode mode object object status` and the path after it.
+            let line = String::from_utf8_lossy(&line).trim().to_owned();
+            let Some(words) = line.strip_prefix(':') else {
+                line.clone_into(&mut commit);
+                continue;
+            };
+            let words: Vec<&str> = words.split(' ').collect();
+            let [_, mode, _, object, _] = words[..] else { return Err(unexpected().into()) };
+            let path = next()?.ok_or_else(unexpected)?;
+            changes += 1;
+            if changes > MOST_CHANGES {
+                let what = format!("{changes} changes of files in the commits since the baseline");
+                return Err(Refusal::TooLarge { what, limit: MOST_CHANGES.to_string() }.into());
+            }
+            change(mode, object, &path).and_then(|(path, change)| check(&path, &change)).map_err(
+                |error| match error {
+                    ImportError::Refused(refusal) => {
+                        let commit = commit.clone();
+                        Refusal::InHistory { commit, why: refusal.to_string() }.into()
+                    }
+                    failed @ ImportError::Failed(_) => failed,
+                },
+            )?;
+        }
+    }
+    if !listing.finish()? {
+        return Err(Refusal::Damaged { reason: "its history cannot be listed".to_owned() }.into());
+    }
+    Ok(())
+}
+
+fn change(mode: &str, object: &str, path: &[u8]) -> Result<(String, Change), ImportError> {
+    let lossy = String::from_utf8_lossy(path);
+    if mode == "000000" {
+        return Ok((lossy.into_owned(), Change::Removed));
+    }
+    let kind = kind(mode, &lossy)?;
+    let path = checked(path)?;
+    Ok((path.to_owned(), Change::Made(Entry { kind, object: object.to_owned(), size: 0 })))
+}
+
+/// What an entry of this mode is, or the refusal of it.
+fn kind(mode: &str, path: &str) -> Result<Kind, Refusal> {
+    match mode {
+        "040000" => Ok(Kind::Folder),
+        "100755" => Ok(Kind::File { executable: true }),
+        "120000" => Ok(Kind::Link),
+        "160000" => Err(forbidden(path, "is a submodule: commit its files instead")),
+        // 100644, and 100664 of old.
+        _ if mode.starts_with("100") => Ok(Kind::File { executable: false }),
+        _ => Err(forbidden(path, "is neither a file nor a folder nor a symbolic link")),
+    }
+}
+
+/// A path that a candidate may have.
+fn checked(path: &[u8]) -> Result<&str, Refusal> {
+    let text = std::str::from_utf8(path)
+        .map_err(|_| forbidden(&String::from_utf8_lossy(path), "has a name that is not UTF-8: rename it"))?;
+    rules::check_path(text).map_err(|fault| refused(text, fault))?;
+    Ok(text)
 }
 
 /// Refuses a link that leaves the tree; else its target.
@@ -154,6 +234,24 @@ impl ReadOnly {
     fn matches(&self, path: &str) -> bool {
         let is_meant = |path: &str| self.0.iter().any(|pattern| pattern.matches(path));
         is_meant(path) || path.match_indices('/').any(|(slash, _)| is_meant(&path[..slash]))
+    }
+
+    /// Refuses a change of such a file that does not make it what it is in the baseline.
+    pub fn check_change(&self, path: &str, change: &Change, baseline: Option<&Entry>) -> Result<(), Refusal> {
+        if !self.matches(path) {
+            return Ok(());
+        }
+        let what = match (change, baseline) {
+            (Change::Made(now), Some(before)) if now.kind == before.kind && now.object == before.object => {
+                return Ok(());
+            }
+            (Change::Made(_), Some(_)) => "changed",
+            (Change::Made(_), None) => "added",
+            (Change::Removed, Some(_)) => "removed",
+            // What was added before was refused there.
+            (Change::Removed, None) => return Ok(()),
+        };
+        Err(Refusal::ReadOnly { path: brief(path, 200), change: what.to_owned() })
     }
 
     /// Refuses a tree that changes, adds or removes such a file; the first path in order is named.

@@ -45,6 +45,8 @@ pub struct Options {
     pub isolation: IsolationMode,
     /// `PATH` of `run` and `score`; without it that of a Debian container.
     pub path: Option<String>,
+    /// Folders that no candidate may read besides the dataset and the scorer; see [`SandboxOptions::hidden`].
+    pub hidden: Vec<PathBuf>,
 }
 
 /// What is to be evaluated.
@@ -71,7 +73,16 @@ pub struct ModeA {
 impl ModeA {
     /// Reads and checks the dataset, stages the scorer and opens the sandbox.
     pub fn open(options: Options) -> Result<Self> {
-        let Options { serve, dataset, scorer: scorer_files, taskwright, runtime, isolation, path } = options;
+        let Options {
+            serve,
+            dataset,
+            scorer: scorer_files,
+            taskwright,
+            runtime,
+            isolation,
+            path,
+            mut hidden,
+        } = options;
         let Some(scorer) = serve.scorer.clone() else {
             return Err(Error::new(format!("the task `{}` has no scorer: it is not of mode A", serve.task)));
         };
@@ -81,7 +92,8 @@ impl ModeA {
                 serve.task
             )));
         }
-        let sandbox = Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path })?;
+        hidden.extend([dataset.clone(), scorer_files.clone()]);
+        let sandbox = Sandbox::open(SandboxOptions { taskwright, runtime, isolation, path, hidden })?;
         let dataset = std::path::absolute(&dataset).map_err(failed("finding", &dataset))?;
         let private = sandbox.private_folder()?;
         let splits = serve.splits.values().flat_map(|split| &split.samples);

@@ -27,6 +27,9 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 /// How long a program that is open for writing is waited for.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// How many processes more a user without a candidate's limit may start while a command of ours runs.
+const HEADROOM: u64 = 4096;
+
 /// What Linux gives a stack by default.
 const THREAD_STACK: u64 = 8 << 20;
 
@@ -54,7 +57,13 @@ const OF_THE_PROGRAM: &[Errno] = &[
 ];
 
 /// Starts a command with its standard streams and working directory from us and everything else from the order.
-pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> Result<Child, NotSpawned> {
+/// With another priority than ours, if it has one.
+pub(crate) fn spawn(
+    order: &Order,
+    command: &[OsString],
+    temporary: &Path,
+    priority: Option<i32>,
+) -> Result<Child, NotSpawned> {
     let [program, arguments @ ..] = command else {
         let none = io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
         return Err(NotSpawned::Program(none));
@@ -68,6 +77,7 @@ pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> Re
     };
     let setup = Setup {
         user: order.user,
+        priority,
         limits: limits(order),
         rules,
         filter: if order.seccomp { seccomp::filter(order.limits.network) } else { None },
@@ -108,19 +118,21 @@ pub(crate) fn spawn(order: &Order, command: &[OsString], temporary: &Path) -> Re
 }
 
 fn paths(order: &Order, temporary: &Path) -> Paths {
-    let mut paths: Paths = SYSTEM.iter().map(|path| (path.into(), Use::Read)).collect();
-    paths.extend(DEVICES.iter().map(|path| (path.into(), Use::Device)));
-    paths.extend(order.read.iter().map(|path| (path.clone(), Use::Read)));
+    let mut paths: Paths = DEVICES.iter().map(|path| (path.into(), Use::Device)).collect();
+    for path in SYSTEM.iter().map(Path::new).chain(order.read.iter().map(AsRef::as_ref)) {
+        landlock::read_around(path, &order.hidden, &mut paths);
+    }
     paths.push((temporary.to_owned(), Use::Write));
     paths
 }
 
 fn limits(order: &Order) -> Vec<(Resource, u64)> {
     let limits = &order.limits;
-    // The kernel counts processes by user: without a user of its own the command shares the count with everything else.
+    // The kernel counts processes by user: without a user of its own the command shares the count with everything else that
+    // runs, and with what is started meanwhile. So there this is only the last resort, and the watch counts.
     let others = match order.user {
         Some(_) => 0,
-        None => procfs::threads_of_user(rustix::process::getuid().as_raw()),
+        None => procfs::threads_of_user(rustix::process::getuid().as_raw()).saturating_add(HEADROOM),
     };
     vec![
         (Resource::Core, 0),
@@ -145,6 +157,7 @@ fn limits(order: &Order) -> Vec<(Resource, u64)> {
 /// What the child does to itself.
 struct Setup {
     user: Option<User>,
+    priority: Option<i32>,
     limits: Vec<(Resource, u64)>,
     rules: Option<OwnedFd>,
     filter: Option<Filter>,
@@ -158,6 +171,9 @@ impl Setup {
         rustix::process::setsid()?;
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         most_expendable();
+        if let Some(priority) = self.priority {
+            rustix::process::setpriority_process(None, priority)?;
+        }
         for (resource, most) in &self.limits {
             set_limit(*resource, *most)?;
         }
@@ -225,6 +241,7 @@ mod tests {
             limits,
             temporary: folder.to_owned(),
             read: vec![folder.to_owned()],
+            hidden: Vec::new(),
             landlock: false,
             seccomp: false,
             environment: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -233,11 +250,42 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_ours_is_handed_down() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root gives a command another user");
+            return;
+        }
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // A group that we are in, and a descriptor that was opened by somebody who did not think of exec.
+                rustix::thread::set_thread_groups(&[rustix::process::Gid::from_raw(54_000)]).unwrap();
+                let file = std::fs::File::open("/dev/null").unwrap();
+                let open = rustix::io::fcntl_dupfd_cloexec(&file, 300).unwrap();
+                rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
+                let number = open.as_raw_fd().to_string();
+                let script = "cd \"$0\"; id -G > groups; ls /proc/self/fd > descriptors";
+                let command = ["sh".into(), "-c".into(), script.into(), folder.path().into()];
+                let user = User { uid: 54_321, shadow: 54_322 };
+                let order = order(Some(user), folder.path());
+                let mut child = super::spawn(&order, &command, folder.path(), None).unwrap();
+                assert!(child.wait().unwrap().success());
+                assert_eq!(text("groups").trim(), "54321");
+                assert!(!text("descriptors").lines().any(|line| line == number), "{}", text("descriptors"));
+            });
+        });
+    }
+
+    #[test]
     fn what_fails_before_exec_is_not_the_programs_fault() {
         let folder = tempfile::tempdir().unwrap();
         let spawn = |user, program: &str| {
             let command = [folder.path().join(program).into_os_string()];
-            super::spawn(&order(user, folder.path()), &command, folder.path()).map(|mut child| child.wait())
+            let order = order(user, folder.path());
+            super::spawn(&order, &command, folder.path(), None).map(|mut child| child.wait())
         };
         for (program, text) in [("missing", None), ("plain", Some("no program"))] {
             if let Some(text) = text {

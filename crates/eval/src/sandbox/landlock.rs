@@ -63,6 +63,25 @@ pub(crate) fn ruleset(paths: &Paths, network: bool) -> io::Result<Option<OwnedFd
     Ok(Some(rules))
 }
 
+/// Adds what may be read of a path: all of it, or if it holds what is hidden everything beside that. Rules can only allow, so
+/// of a folder with something hidden in it everything else is allowed by its own name.
+pub(crate) fn read_around(path: &Path, hidden: &[PathBuf], paths: &mut Paths) {
+    let real = if hidden.is_empty() { None } else { path.canonicalize().ok() };
+    let Some(real) = real.filter(|real| hidden.iter().any(|hidden| hidden.starts_with(real))) else {
+        paths.push((path.to_owned(), Use::Read));
+        return;
+    };
+    if hidden.contains(&real) {
+        return;
+    }
+    for entry in std::fs::read_dir(&real).into_iter().flatten().flatten() {
+        // A link leads to what has a rule of its own, or has none.
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            read_around(&entry.path(), hidden, paths);
+        }
+    }
+}
+
 fn add(rules: &OwnedFd, path: &Path, usage: Use, handled: u64) -> io::Result<()> {
     // A system folder that this image lacks needs no rule.
     let Ok(opened) = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) else {
@@ -76,4 +95,39 @@ fn add(rules: &OwnedFd, path: &Path, usage: Use, handled: u64) -> io::Result<()>
     };
     let allowed = wanted & handled & if folder { u64::MAX } else { OF_FILES };
     kernel::landlock_allow(rules, allowed, &opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_is_left_out_of_what_may_be_read() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().canonicalize().unwrap();
+        for folder in ["opt/bench/dataset", "opt/other/deep", "usr"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        std::fs::write(root.join("opt/tool"), "").unwrap();
+        std::os::unix::fs::symlink("bench", root.join("opt/link")).unwrap();
+        std::os::unix::fs::symlink("opt", root.join("alias")).unwrap();
+        let around = |path: &str, hidden: &[&str]| {
+            let hidden: Vec<PathBuf> = hidden.iter().map(|path| root.join(path)).collect();
+            let mut paths = Paths::new();
+            read_around(&root.join(path), &hidden, &mut paths);
+            let below =
+                |(path, _): (PathBuf, Use)| path.strip_prefix(&root).unwrap().to_string_lossy().into_owned();
+            let mut names: Vec<String> = paths.into_iter().map(below).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(around("opt", &[]), ["opt"]);
+        assert_eq!(around("opt", &["usr/x"]), ["opt"]);
+        assert_eq!(around("opt", &["opt/bench"]), ["opt/other", "opt/tool"]);
+        assert_eq!(around("alias", &["opt/bench"]), ["opt/other", "opt/tool"]);
+        assert_eq!(around("opt", &["opt/bench/dataset"]), ["opt/other", "opt/tool"]);
+        assert_eq!(around("opt", &["opt"]), Vec::<String>::new());
+        // What was named itself may be read, wherever it lies.
+        assert_eq!(around("opt/bench/dataset", &["opt/bench"]), ["opt/bench/dataset"]);
+    }
 }

@@ -86,6 +86,9 @@ pub struct SandboxOptions {
     pub isolation: IsolationMode,
     /// `PATH` of what runs; without it that of a Debian container.
     pub path: Option<String>,
+    /// Folders that nothing that runs may read, although they may lie where it may read everything else: labels, scorers, and
+    /// what they are made from. What a command is given by name may lie in them.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// The means to run commands in isolation. Clones share one pool of users and one runtime folder.
@@ -102,6 +105,8 @@ struct Inner {
     seccomp: bool,
     /// Folders outside the system's that programs on a developer's `PATH` need.
     programs: Vec<PathBuf>,
+    /// Folders that nothing may read, without links.
+    hidden: Vec<PathBuf>,
     gaps: Vec<IsolationGap>,
     next_cell: AtomicU64,
     /// As long as we live, so that nobody else empties our folder.
@@ -112,7 +117,9 @@ impl Sandbox {
     /// Finds out what this machine offers, and tries it.
     #[expect(clippy::too_many_lines, reason = "one step after the other, each with its own way to fail")]
     pub fn open(options: SandboxOptions) -> Result<Self> {
-        let SandboxOptions { taskwright, runtime, isolation, path } = options;
+        let SandboxOptions { taskwright, runtime, isolation, path, hidden } = options;
+        // What is not there need not be hidden; whoever needs it says that it is missing.
+        let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
         let taskwright = std::path::absolute(&taskwright).map_err(failed("finding", &taskwright))?;
         let lock = prepare(&runtime)?;
         let runtime = runtime.canonicalize().map_err(failed("finding", &runtime))?;
@@ -144,7 +151,7 @@ impl Sandbox {
                  by abstract sockets; use Linux 6.12 or later")),
             Some(_) => {}
         }
-        let programs = path.as_deref().map(programs).unwrap_or_default();
+        let programs = path.as_deref().map(|path| programs(path, &hidden)).unwrap_or_default();
         let path = path.unwrap_or_else(|| DEFAULT_PATH.to_owned());
         let mut sandbox = Self(Arc::new(Inner {
             taskwright,
@@ -154,6 +161,7 @@ impl Sandbox {
             landlock: landlock.is_some(),
             seccomp: seccomp::filter(false).is_some(),
             programs,
+            hidden,
             gaps,
             next_cell: AtomicU64::new(0),
             _lock: lock,
@@ -335,16 +343,19 @@ fn gap(name: &str, consequence: impl Into<String>) -> IsolationGap {
 
 /// Folders that hold the programs of a developer's `PATH` with what they need: for one below the home folder the
 /// folder in it, so that `~/.pyenv/shims` means `~/.pyenv`, and for that of a virtual environment of Python all of it.
-fn programs(path: &str) -> Vec<PathBuf> {
+/// None of them holds what is hidden, if a smaller one will do.
+fn programs(path: &str, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let home = std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some());
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let around = |folder: PathBuf| {
         let below_home =
             |home: &PathBuf| Some(home.join(folder.strip_prefix(home).ok()?.components().next()?));
         let environment = || folder.parent().filter(|above| above.join("pyvenv.cfg").is_file());
+        let holds_hidden = |folder: &PathBuf| hidden.iter().any(|hidden| hidden.starts_with(folder));
         home.as_ref()
             .and_then(below_home)
-            .or_else(|| environment().map(Path::to_owned))
+            .filter(|folder| !holds_hidden(folder))
+            .or_else(|| environment().map(Path::to_owned).filter(|folder| !holds_hidden(folder)))
             .unwrap_or_else(|| folder.clone())
     };
     let mut found: Vec<_> = folders.map(around).filter(|folder| Some(folder) != home.as_ref()).collect();

@@ -44,6 +44,9 @@ pub(crate) struct Order {
     pub temporary: PathBuf,
     /// What it may read besides the system.
     pub read: Vec<PathBuf>,
+    /// What it may not read, wherever that lies: every part of it that is not named in `read` itself. Without links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<PathBuf>,
     /// Whether Landlock keeps it to the files above.
     pub landlock: bool,
     /// Whether system calls are filtered.

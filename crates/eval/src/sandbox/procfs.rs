@@ -100,6 +100,13 @@ pub(crate) fn threads_of_user(uid: u32) -> u64 {
         .sum()
 }
 
+/// How many threads a process has.
+pub(crate) fn threads(process: ProcessId) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    // A folder for each, and every folder counts in the links of the one above it.
+    fs::metadata(format!("/proc/{process}/task")).map_or(0, |folder| folder.nlink().saturating_sub(2))
+}
+
 /// Bytes of memory that a process has in use, counting what it shares with others whole.
 pub(crate) fn resident(process: ProcessId) -> u64 {
     let Ok(text) = fs::read_to_string(format!("/proc/{process}/statm")) else { return 0 };
@@ -146,6 +153,8 @@ mod tests {
         assert_eq!(descendants_by_parent(id), grandchild);
         assert!(descendants(me).contains(&grandchild[0]));
         assert!(used(id) > 0 && used(id) <= resident(id));
+        assert_eq!(threads(id), 1);
+        assert!(threads(me) > 1);
         super::super::sweep::kill_process(grandchild[0]);
         let _ = child.wait();
         assert!(descendants(id).is_empty());

@@ -119,6 +119,7 @@ impl Cell {
             limits,
             temporary: self.path.clone(),
             read,
+            hidden: sandbox.hidden.clone(),
             landlock: sandbox.landlock,
             seccomp: sandbox.seccomp,
             environment: whole,
@@ -328,5 +329,58 @@ fn piece(pipe: &mut Option<PipeReader>) -> Result<Option<Vec<u8>>> {
 impl Drop for Running {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use taskwright_base::lock::{Attempt, LockFile, Wait};
+
+    use super::super::Inner;
+    use super::super::users::Pool;
+    use super::*;
+
+    #[test]
+    fn a_user_whose_command_was_not_seen_to_its_end_is_not_given_out_with_its_processes() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root has users for candidates");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let lock = LockFile::acquire(folder.path().join("lock"), &Wait::none()).unwrap();
+        let Attempt::Held(lock) = lock else { panic!("the folder is ours") };
+        let pool = Arc::new(Pool::new().unwrap());
+        let sandbox = Sandbox(Arc::new(Inner {
+            taskwright: "/nowhere".into(),
+            runtime: folder.path().to_owned(),
+            path: String::new(),
+            pool: Some(Arc::clone(&pool)),
+            landlock: false,
+            seccomp: false,
+            programs: Vec::new(),
+            hidden: Vec::new(),
+            gaps: Vec::new(),
+            next_cell: AtomicU64::new(0),
+            _lock: lock,
+        }));
+        let lives = |is_left: bool| {
+            let lease = pool.take(1, &|| false).unwrap().pop().unwrap();
+            let id = lease.user.uid;
+            let mut left = Command::new("sleep").arg("1000").uid(id).gid(id).spawn().unwrap();
+            let cell = Cell::make(&sandbox, Some(lease)).unwrap();
+            // As a watcher leaves it that was killed, or that saw its command to the end.
+            std::fs::write(cell.path().join(USER_LOCK), if is_left { "x" } else { "" }).unwrap();
+            drop(cell);
+            let lives = left.try_wait().unwrap().is_none();
+            let _ = left.kill();
+            let _ = left.wait();
+            lives
+        };
+        assert!(!lives(true));
+        // Otherwise nobody looks, and nobody has to.
+        assert!(lives(false));
     }
 }

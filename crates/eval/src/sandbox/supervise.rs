@@ -78,7 +78,7 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
         return Err(Error::new("processes of an earlier run cannot be ended"));
     }
     let temporary = Temporary::make(order)?;
-    let child = match child::spawn(order, command, &temporary.0) {
+    let child = match child::spawn(order, command, &temporary.0, step_forward()) {
         Ok(child) => child,
         Err(error) => {
             let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -138,6 +138,16 @@ fn exit_code(report: &Report) -> u8 {
     }
 }
 
+/// Makes sure that we have our turn beside however many busy processes of the command's: by a higher priority of our own, where
+/// we may have it, else by a lower one for the command, which is returned.
+fn step_forward() -> Option<i32> {
+    const AHEAD: i32 = 10;
+    match rustix::process::setpriority_process(None, -AHEAD) {
+        Ok(()) => Some(0),
+        Err(_) => rustix::process::getpriority_process(None).ok().map(|ours| ours.saturating_add(AHEAD)),
+    }
+}
+
 /// Waits for the command's end, a request to end it, its maker's end, or a limit that it passes.
 fn watch(
     order: &Order,
@@ -177,7 +187,7 @@ fn watch(
             if let Some(violation) = watch.look() {
                 return Ok(Some(violation));
             }
-            tick = Instant::now() + INTERVAL;
+            tick = Instant::now() + watch.pause();
         }
     }
 }

@@ -12,6 +12,8 @@ use super::user::{User, as_user};
 
 /// How often memory is looked at.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
+/// How often where more than half of it is used: what is left can be gone soon.
+const CLOSE: Duration = Duration::from_millis(20);
 
 /// The watch over one command.
 pub(crate) struct Watch {
@@ -19,6 +21,8 @@ pub(crate) struct Watch {
     user: Option<User>,
     temporary: PathBuf,
     next_disk: Instant,
+    /// What processes had in memory together when last looked at, counting what they share for each.
+    resident: u64,
 }
 
 impl Watch {
@@ -28,14 +32,25 @@ impl Watch {
             user: order.user,
             temporary: temporary.to_owned(),
             next_disk: Instant::now(),
+            resident: 0,
         }
+    }
+
+    /// How long until the next look.
+    pub fn pause(&self) -> Duration {
+        if self.resident > self.limits.memory / 2 { CLOSE } else { INTERVAL }
     }
 
     /// The limit that is passed at this moment, if one is.
     pub fn look(&mut self) -> Option<Violation> {
         let processes = descendants();
         // Twice, because those that ended and were not yet waited for are among them.
-        if processes.len() as u64 > self.limits.processes.saturating_mul(2) {
+        let count = match self.user {
+            Some(_) => processes.len() as u64,
+            // The kernel counts for a user of its own only; see `limits` in `child`.
+            None => processes.iter().map(|process| procfs::threads(*process)).sum(),
+        };
+        if count > self.limits.processes.saturating_mul(2) {
             return Some(Violation::Processes);
         }
         if self.memory_is_passed(&processes) {
@@ -51,9 +66,10 @@ impl Watch {
         None
     }
 
-    fn memory_is_passed(&self, processes: &[procfs::ProcessId]) -> bool {
-        let sum = processes.iter().map(|process| procfs::resident(*process)).fold(0, u64::saturating_add);
-        if sum <= self.limits.memory {
+    fn memory_is_passed(&mut self, processes: &[procfs::ProcessId]) -> bool {
+        self.resident =
+            processes.iter().map(|process| procfs::resident(*process)).fold(0, u64::saturating_add);
+        if self.resident <= self.limits.memory {
             return false;
         }
         // Pages that processes share were counted for each; the exact figure takes longer to get, and the right to. A
@@ -62,10 +78,8 @@ impl Watch {
             if time > 0 {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            let processes = descendants();
-            let exact =
-                || processes.iter().map(|process| procfs::used(*process)).fold(0, u64::saturating_add);
-            self.ask(exact).is_none_or(|exact| exact > self.limits.memory)
+            let processes = largest_first(descendants());
+            self.ask(|| is_more(&processes, self.limits.memory)).unwrap_or(true)
         })
     }
 
@@ -85,6 +99,21 @@ impl Watch {
             None => Some(question()),
         }
     }
+}
+
+/// Processes by what they have in memory, so that few have to be asked for the exact figure if it is too much.
+fn largest_first(mut processes: Vec<procfs::ProcessId>) -> Vec<procfs::ProcessId> {
+    processes.sort_by_cached_key(|process| std::cmp::Reverse(procfs::resident(*process)));
+    processes
+}
+
+/// Whether processes use more than this together. No more of them are looked at than it takes to say yes.
+fn is_more(processes: &[procfs::ProcessId], most: u64) -> bool {
+    let mut sum = 0_u64;
+    processes.iter().any(|process| {
+        sum = sum.saturating_add(procfs::used(*process));
+        sum > most
+    })
 }
 
 fn descendants() -> Vec<procfs::ProcessId> {

@@ -112,6 +112,7 @@ fn use_as_the_sidecar_does(room: &Path, task: &Path) {
         runtime: room.join("run"),
         isolation: IsolationMode::BestEffort,
         path: Some(PATH.to_owned()),
+        hidden: Vec::new(),
     });
     let store = Store::open(&room.join("store"), &serve.baseline, &files, sandbox.unwrap()).unwrap();
 

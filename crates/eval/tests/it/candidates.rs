@@ -136,6 +136,7 @@ fn open(folder: &Path, baseline: &ServeBaseline) -> taskwright_base::Result<Stor
         runtime: folder.join("run"),
         isolation: IsolationMode::BestEffort,
         path: Some("/usr/local/bin:/usr/bin:/bin".to_owned()),
+        hidden: Vec::new(),
     })?;
     Store::open(&folder.join("store"), baseline, &folder.join("baseline"), sandbox)
 }
@@ -270,6 +271,69 @@ fn read_only_files_are_compared_with_the_baseline() {
     std::fs::remove_dir_all(world.repo().join("data")).unwrap();
     symlink("sub", world.repo().join("data")).unwrap();
     expect("data/train.txt", "removed");
+}
+
+#[test]
+fn every_commit_of_a_history_obeys_the_rules_of_the_last_one() {
+    let world = World::with_read_only(&["data/**"]);
+    let base = world.git(&["rev-parse", "HEAD"]);
+    let outside = world.object("blob", b"/taskwright/dataset");
+    let blob = world.object("blob", b"x");
+    let baseline_tree = world.git(&["rev-parse", "HEAD^{tree}"]);
+    // Each stands below a commit with the baseline's own files.
+    let below = |tree: &str| {
+        let bad = world.commit_tree(tree);
+        let tip = world.git(&["commit-tree", "-m", "clean again", "-p", &bad, &baseline_tree]);
+        let objects = [tip.as_str(), &bad, tree, &outside, &blob].join("\n");
+        let pack = git_with(&world.repo(), &["pack-objects", "-q", "--stdout"], objects.as_bytes());
+        (bad, world.refused_with(&tip, &pack, &limits()).to_string())
+    };
+    for (mode, name, object, reason) in [
+        ("160000", "module", world.baseline.commit.as_str(), "submodule"),
+        ("120000", "link", &outside, "absolute"),
+        // Everything else that the baseline has is gone.
+        ("100644", "main.py", &blob, "`data/train.txt` is read-only and was removed"),
+    ] {
+        let (bad, said) = below(&world.tree(&[(mode, name.as_bytes(), object)]));
+        assert!(said.contains(reason) || said.contains("read-only"), "{said}");
+        assert!(said.contains(&bad), "{said}");
+    }
+    // What was changed is refused where it was, and what is restored is as good as new from there on.
+    write(world.repo().join("data/train.txt"), "three\n");
+    let changed = world.commit();
+    world.git(&["checkout", "-q", &base, "--", "data/train.txt"]);
+    let restored = world.commit();
+    let said = world.refused(&restored).to_string();
+    assert!(said.contains(&changed) && said.contains("`data/train.txt` is read-only"), "{said}");
+    world.git(&["reset", "-q", "--soft", &base]);
+    world.take_in(&world.commit());
+    // Merges and many commits are as welcome as one.
+    for number in 0..5 {
+        write(world.repo().join("main.py"), format!("{number}\n"));
+        world.commit();
+    }
+    world.git(&["checkout", "-q", "-b", "side", &base]);
+    write(world.repo().join("side.txt"), "side\n");
+    world.commit();
+    world.git(&["merge", "-q", "--no-edit", "main"]);
+    world.take_in(&world.git(&["rev-parse", "HEAD"]));
+}
+
+#[test]
+fn objects_are_charged_with_what_they_take_of_the_disk() {
+    let world = World::new();
+    for number in 0..200 {
+        write(world.repo().join(format!("tiny/{number}")), number.to_string());
+    }
+    let commit = world.commit();
+    let pack = world.pack(&commit);
+    assert!(pack.len() < 100_000);
+    let few = ImportLimits { disk_bytes: 500_000, ..limits() };
+    let refusal = world.refused_with(&commit, &pack, &few);
+    assert!(matches!(refusal, Refusal::NoRoom { room: 500_000, .. }), "{refusal}");
+    let enough = ImportLimits { disk_bytes: 2_000_000, ..limits() };
+    world.import(&commit, &pack, &enough).unwrap();
+    assert!(world.store.kept_bytes() > 500_000);
 }
 
 #[test]

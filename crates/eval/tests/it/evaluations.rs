@@ -275,6 +275,7 @@ fn a_sandbox_that_cannot_be_set_up_is_not_the_candidates_fault() {
         runtime: task.folder.path().join("run"),
         isolation: IsolationMode::Required,
         path: Some("/usr/local/bin:/usr/bin:/bin".to_owned()),
+        hidden: Vec::new(),
     };
     let evaluator = ModeA::open(options).unwrap();
     assert_eq!(evaluate(&evaluator, &candidate, &["a"]).aggregate.mean, Some(1.0));
@@ -536,6 +537,7 @@ fn only_one_process_works_in_a_runtime_folder() {
         runtime: task.folder.path().join("run"),
         isolation: taskwright_eval::IsolationMode::BestEffort,
         path: None,
+        hidden: Vec::new(),
     })
     .unwrap_err();
     assert!(error.to_string().contains("another process works in"), "{error}");

@@ -137,6 +137,74 @@ fn memory_exhaustion() {
 }
 
 #[test]
+fn memory_of_many_busy_processes() {
+    // Each is far below what one process may have, and all of them keep every processor busy and touch their memory all the
+    // time.
+    let busy = r#"
+import json, mmap, os, sys, time
+request = json.loads(sys.stdin.readline())
+for i in range(24):
+    if os.fork() == 0:
+        m = mmap.mmap(-1, 100 << 20)
+        while True:
+            for j in range(0, 100 << 20, 4096): m[j] = 1
+time.sleep(60)
+print(json.dumps({"id": request["id"], "output": request["input"]["x"] * 2}), flush=True)
+"#;
+    let task = Task::new().set("limits.memory_mb", 1024).set("limits.sample_timeout_sec", 110);
+    let result = attack(&task, busy);
+    fails(&result, RunErrorKind::Crash, "more than 1024 MiB of memory");
+}
+
+#[test]
+fn disk_is_not_reserved_faster_than_it_is_looked_at() {
+    let attempts = r#"
+file = os.open(os.environ["TMPDIR"] + "/x", os.O_CREAT | os.O_RDWR)
+attempt("reserve", lambda: call(libc.fallocate(file, 0, ctypes.c_long(0), ctypes.c_long(1 << 20))))
+# What programs call falls back to writing.
+os.posix_fallocate(file, 0, 1 << 20)
+assert os.fstat(file).st_size == 1 << 20
+"#;
+    let task = Task::new();
+    if task.open().gaps().iter().any(|gap| gap.name == "seccomp") {
+        eprintln!("skipped: system calls cannot be filtered here");
+        return;
+    }
+    let result = attack_only(&task, &tries(attempts));
+    assert_eq!(achieved(&result), Vec::<&str>::new());
+    assert_eq!(result.aggregate.mean, Some(1.0), "{:#?}", shown(&result));
+}
+
+#[test]
+fn labels_below_a_folder_that_every_program_reads_are_out_of_reach() {
+    use std::os::unix::fs::PermissionsExt;
+    let task = Task::new();
+    if !is_root() || task.open().gaps().iter().any(|gap| gap.name == "landlock") {
+        eprintln!(
+            "skipped: only root may write to /opt, and without Landlock only file rights say who reads it"
+        );
+        return;
+    }
+    let bench = tempfile::Builder::new().prefix("taskwright-test-").tempdir_in("/opt").unwrap();
+    std::fs::set_permissions(bench.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    for folder in ["dataset", "scorer"] {
+        let from = task.folder.path().join("secret").join(folder);
+        let copied = std::process::Command::new("cp").arg("-r").arg(from).arg(bench.path()).status();
+        assert!(copied.unwrap().success());
+    }
+    let (dataset, scorer) = (bench.path().join("dataset"), bench.path().join("scorer"));
+    let evaluator = common::evaluator(task.serve(), &dataset, &scorer, &task.folder.path().join("run2"));
+    let attempts = format!(
+        "for path in [{:?}, {:?}]: attempt(path, lambda: open(path).read())\nassert os.listdir('/usr/bin')\n",
+        dataset.join("rows.jsonl"),
+        scorer.join("score.py")
+    );
+    let result = evaluate(&evaluator, &task.candidate("reader", &tries(&attempts)), &["a"]);
+    assert_eq!(achieved(&result), Vec::<&str>::new());
+    assert_eq!(result.aggregate.mean, Some(1.0), "{:#?}", shown(&result));
+}
+
+#[test]
 fn disk_exhaustion() {
     let one = attack(
         &Task::new(),
@@ -280,6 +348,10 @@ attempt("filter", lambda: "Seccomp:\t2" not in open("/proc/self/status").read() 
 "#,
         root = task.folder.path(),
     );
+    // What an attack that succeeded left there once is no sign of another.
+    for folder in ["/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqueue"] {
+        let _ = std::fs::remove_file(Path::new(folder).join("taskwright-attack"));
+    }
     let result = attack(&task, &tries(&attempts));
     // Where Landlock is missing, which is said, what everyone may write to is swept afterwards instead.
     let gaps = task.open().gaps().to_vec();

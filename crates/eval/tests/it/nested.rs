@@ -135,6 +135,7 @@ impl Nested {
             runtime: path.join("runtime"),
             isolation: IsolationMode::Required,
             path: None,
+            hidden: Vec::new(),
         });
         Place::Sidecar(SidecarPlace {
             harbor: path.join("harbor"),

@@ -166,6 +166,7 @@ fn evaluator_with(
         runtime: runtime.to_owned(),
         isolation: if is_root() { IsolationMode::Required } else { IsolationMode::BestEffort },
         path: Some(path.to_owned()),
+        hidden: Vec::new(),
     };
     match ModeA::open(options) {
         Ok(evaluator) => evaluator,
