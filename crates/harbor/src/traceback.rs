@@ -73,6 +73,8 @@ fn frames<'a>(traceback: &'a str, message: &str) -> Option<Vec<&'a str>> {
 
 #[cfg(test)]
 mod tests {
+    use taskwright_testing::test;
+
     use super::*;
     use taskwright_testing::test;
 

@@ -5,6 +5,7 @@ use std::fs;
 use taskwright_testing::test;
 
 use camino::Utf8Path;
+use taskwright_testing::test;
 
 use crate::support::{TestSpace, git, look, summary};
 

@@ -220,7 +220,7 @@ fn most_expendable() {
 #[cfg(test)]
 mod tests {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
-    use taskwright_testing::test;
+    use taskwright_testing::{Need, not_run, test};
 
     use super::*;
     use crate::sandbox::order::RunLimits;
@@ -252,8 +252,7 @@ mod tests {
     #[test]
     fn nothing_of_ours_is_handed_down() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root gives a command another user");
-            return;
+            not_run(Need::Root, "only root gives a command another user");
         }
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();

@@ -99,6 +99,8 @@ fn add(rules: &OwnedFd, path: &Path, usage: Use, handled: u64) -> io::Result<()>
 
 #[cfg(test)]
 mod tests {
+    use taskwright_testing::test;
+
     use super::*;
 
     #[test]

@@ -338,6 +338,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use taskwright_base::lock::{Attempt, LockFile, Wait};
+    use taskwright_testing::{Need, not_run, test};
 
     use super::super::Inner;
     use super::super::users::Pool;
@@ -346,8 +347,7 @@ mod tests {
     #[test]
     fn a_user_whose_command_was_not_seen_to_its_end_is_not_given_out_with_its_processes() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root has users for candidates");
-            return;
+            not_run(Need::Root, "only root has users for candidates");
         }
         let folder = tempfile::tempdir().unwrap();
         let lock = LockFile::acquire(folder.path().join("lock"), &Wait::none()).unwrap();

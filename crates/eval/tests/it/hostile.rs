@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use taskwright_eval::{End, EvaluationResult, Outcome, RunErrorKind};
-use taskwright_testing::test;
+use taskwright_testing::{Need, not_run, test};
 
 use crate::common::{self, HONEST, Task, evaluate, is_root, shown};
 
@@ -167,8 +167,7 @@ assert os.fstat(file).st_size == 1 << 20
 "#;
     let task = Task::new();
     if task.open().gaps().iter().any(|gap| gap.name == "seccomp") {
-        eprintln!("skipped: system calls cannot be filtered here");
-        return;
+        not_run(Need::Root, "system calls cannot be filtered here");
     }
     let result = attack_only(&task, &tries(attempts));
     assert_eq!(achieved(&result), Vec::<&str>::new());
