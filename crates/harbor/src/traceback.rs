@@ -73,8 +73,6 @@ fn frames<'a>(traceback: &'a str, message: &str) -> Option<Vec<&'a str>> {
 
 #[cfg(test)]
 mod tests {
-    use taskwright_testing::test;
-
     use super::*;
     use taskwright_testing::test;
 

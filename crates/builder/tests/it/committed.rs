@@ -5,7 +5,6 @@ use std::fs;
 use taskwright_testing::test;
 
 use camino::Utf8Path;
-use taskwright_testing::test;
 
 use crate::support::{TestSpace, git, look, summary};
 

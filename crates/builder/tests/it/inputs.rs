@@ -8,7 +8,6 @@ use taskwright_testing::test;
 
 use taskwright_builder::scaffold::scaffold;
 use taskwright_language::model::Mode;
-use taskwright_testing::test;
 
 use crate::support::{ROWS, TestSpace, summary};
 

@@ -8,7 +8,6 @@ use taskwright_testing::test;
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_builder::clean::{Scope, clean};
 use taskwright_builder::{Options, Silent};
-use taskwright_testing::test;
 
 use crate::support::{TestSpace, look, summary, task};
 

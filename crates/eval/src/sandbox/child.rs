@@ -219,6 +219,8 @@ fn most_expendable() {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
     use taskwright_testing::{Need, not_run, test};
 
@@ -254,7 +256,6 @@ mod tests {
         if !rustix::process::geteuid().is_root() {
             not_run(Need::Root, "only root gives a command another user");
         }
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
         let text = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();

@@ -1,5 +1,6 @@
 //! Candidates that attack: each attempt fails and is reported, and an honest evaluation at the same time is right.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::Value;
@@ -176,7 +177,6 @@ assert os.fstat(file).st_size == 1 << 20
 
 #[test]
 fn labels_below_a_folder_that_every_program_reads_are_out_of_reach() {
-    use std::os::unix::fs::PermissionsExt;
     let task = Task::new();
     if !is_root() || task.open().gaps().iter().any(|gap| gap.name == "landlock") {
         eprintln!(
@@ -504,7 +504,6 @@ for cell in range(30):
 
 #[test]
 fn a_setuid_program_gains_nothing() {
-    use std::os::unix::fs::PermissionsExt;
     if !is_root() {
         return;
     }
