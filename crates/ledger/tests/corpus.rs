@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use taskwright_ledger::import::{Event, Options, Outcome, Report};
 use taskwright_ledger::record::{Failure, Status, Trial};
 use taskwright_ledger::{Filter, Ledger};
-use taskwright_testing::{corpus, test};
+use taskwright_testing::{corpus, own_jobs, test};
 
 fn import(ledger: &mut Ledger, paths: &[PathBuf]) -> (Report, Vec<Event>) {
     let mut events = Vec::new();
@@ -23,6 +23,21 @@ fn by_job(ledger: &Ledger, job: &str) -> BTreeMap<String, Trial> {
 
 fn what(trial: &Trial) -> (Status, Option<Failure>, Option<f64>) {
     (trial.status, trial.failure, trial.reward)
+}
+
+#[test]
+fn a_job_of_ours_is_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(folder.path()).unwrap();
+    let (report, events) = import(&mut ledger, &[own_jobs().join("jobs")]);
+    assert_eq!((report.imported + report.partial, report.rejected), (10, 0), "{events:#?}");
+    let trials = by_job(&ledger, "two-attempts");
+    assert_eq!(what(&trials["passes"]), (Status::Complete, None, Some(1.0)));
+    assert_eq!(what(&trials["fails"]), (Status::Complete, None, Some(0.0)));
+    assert_eq!(what(&trials["late"]), (Status::Complete, Some(Failure::Timeout), Some(1.0)));
+    assert_eq!(what(&trials["silent"]), (Status::Partial, Some(Failure::Verifier), None));
+    assert_eq!(trials["keys"].rewards.len(), 2);
+    assert_eq!(ledger.verify(None, |_| {}).unwrap().problems, [""; 0]);
 }
 
 #[test]

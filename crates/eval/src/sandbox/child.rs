@@ -27,8 +27,9 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 /// How long a program that is open for writing is waited for.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// How many processes more a user without a candidate's limit may start while a command of ours runs.
-const HEADROOM: u64 = 4096;
+/// How many processes the user may start besides while a command runs that has no user of its own. A command that only makes
+/// processes has these as well before the watch ends it: so many can be ended faster than they are made, thousands cannot.
+const HEADROOM: u64 = 128;
 
 /// What Linux gives a stack by default.
 const THREAD_STACK: u64 = 8 << 20;
@@ -129,7 +130,8 @@ fn paths(order: &Order, temporary: &Path) -> Paths {
 fn limits(order: &Order) -> Vec<(Resource, u64)> {
     let limits = &order.limits;
     // The kernel counts processes by user: without a user of its own the command shares the count with everything else that
-    // runs, and with what is started meanwhile. So there this is only the last resort, and the watch counts.
+    // runs, and with what is started meanwhile. So there it is counted from what runs already,
+    // and the watch looks at what the command itself has.
     let others = match order.user {
         Some(_) => 0,
         None => procfs::threads_of_user(rustix::process::getuid().as_raw()).saturating_add(HEADROOM),

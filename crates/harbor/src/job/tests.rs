@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use taskwright_testing::{corpus, test};
+use taskwright_testing::{corpus, own_jobs, test};
 
 use super::*;
 use crate::document::Problem;
@@ -178,8 +178,18 @@ fn real_results() {
 }
 
 #[test]
+fn a_job_of_ours() {
+    let known = "two-attempts: 10 planned, 10 ended, 8 valid, 4 failed, over true\n";
+    same_lines(&jobs_of(&own_jobs()), known);
+}
+
+#[test]
 fn real_jobs() {
-    let corpus = corpus();
+    same_lines(&jobs_of(&corpus()), include_str!("tests/jobs.txt"));
+}
+
+/// What is in each job of a folder, in a line.
+fn jobs_of(corpus: &Path) -> Vec<String> {
     assert_eq!(kind_of_folder(&corpus.join("jobs")).unwrap(), FolderKind::Jobs);
     let mut seen = Vec::new();
     let mut jobs: Vec<_> =
@@ -224,7 +234,7 @@ fn real_jobs() {
             lock.trials.len()
         ));
     }
-    same_lines(&seen, include_str!("tests/jobs.txt"));
+    seen
 }
 
 /// Compares with what was looked at by hand and written down.
