@@ -38,7 +38,9 @@ impl Watch {
 
     /// How long until the next look.
     pub fn pause(&self) -> Duration {
-        if self.resident > self.limits.memory / 2 { CLOSE } else { INTERVAL }
+        // Where the kernel does not count a candidate's processes by themselves, others can start none meanwhile.
+        let is_shared = self.user.is_none();
+        if is_shared || self.resident > self.limits.memory / 2 { CLOSE } else { INTERVAL }
     }
 
     /// The limit that is passed at this moment, if one is.
