@@ -44,7 +44,7 @@ fn the_interpreter_of_a_virtual_environment_can_be_used() {
     let made =
         Command::new("/usr/bin/python3").args(["-m", "venv", "--without-pip"]).arg(&environment).status();
     if !made.is_ok_and(|status| status.success()) {
-        not_run(Need::Python, "`/usr/bin/python3 -m venv` makes no virtual environment here");
+        not_run(Need::System, "`/usr/bin/python3 -m venv` makes no virtual environment here");
     }
     let task = Task::new();
     let candidate =
