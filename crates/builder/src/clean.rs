@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
@@ -13,7 +14,7 @@ use crate::pending::Pending;
 use crate::publish::remove_tree;
 use crate::state::State;
 use crate::store::Store;
-use crate::workspace::{Workspace, WorkspaceLock};
+use crate::workspace::{WHERE, Workspace, WorkspaceLock};
 use taskwright_base::Result;
 
 /// What is to be removed.
@@ -48,7 +49,9 @@ pub fn clean(
     let _lock = WorkspaceLock::acquire(workspace, observer, stop)?;
     let mut cleaned = Cleaned::default();
     if let Scope::Unused(limit) = scope {
-        cleaned.store = gc::collect(workspace, &Store::open(&workspace.store_dir())?, limit)?;
+        forget_vanished(workspace)?;
+        // The lock is ours: no build is under way that could need what no state names.
+        cleaned.store = gc::collect(workspace, &Store::open(&workspace.store_dir())?, limit, Duration::ZERO)?;
         return Ok(cleaned);
     }
     let state_file = workspace.state_file();
@@ -74,4 +77,28 @@ pub fn clean(
         remove_tree(&workspace.store_dir())?;
     }
     Ok(cleaned)
+}
+
+/// Removes the states of builds to folders that are gone: they would keep in the store what nobody has any more.
+fn forget_vanished(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.cache_dir();
+    for entry in fs::read_dir(&folder).map_err(failed("reading", &folder))? {
+        let entry = entry.map_err(failed("reading", &folder))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(pair) = name.strip_prefix(WHERE) else { continue };
+        let out = fs::read_to_string(entry.path()).map_err(failed("reading", &entry.path()))?;
+        if fs::symlink_metadata(&out).is_ok() {
+            continue;
+        }
+        for kind in ["state-", "pending-", WHERE] {
+            let path = folder.join(format!("{kind}{pair}"));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed("removing", &path)(error));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }

@@ -23,12 +23,15 @@ pub fn io_error(doing: impl Display, path: impl AsRef<Path>, error: &io::Error) 
 pub fn advised(error: Error) -> Error {
     match error.io_kind() {
         Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => error.hint(
-            "free some space (`cargo xtask clean --store` removes what can be made again) and build again",
+            "free some space on that file system, and build again; where the cache is on it too, `cargo xtask clean --store` \
+             removes what can be made again",
         ),
         Some(io::ErrorKind::PermissionDenied) => {
             error.hint("change the permissions or the owner, and build again")
         }
-        Some(io::ErrorKind::ReadOnlyFilesystem) => error.hint("build to a writable place with `--out DIR`"),
+        Some(io::ErrorKind::ReadOnlyFilesystem) => {
+            error.hint("name writable places: `--out DIR` for the tasks and `--cache DIR` for what spares work")
+        }
         _ => error,
     }
 }

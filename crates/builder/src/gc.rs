@@ -13,8 +13,8 @@ use crate::store::Store;
 use crate::workspace::Workspace;
 use taskwright_base::{Error, Result};
 
-/// What was made this recently stays: it may be of a build whose state is not written yet.
-const GRACE: Duration = Duration::from_hours(1);
+/// What was made this recently outlasts the collection after a build: whoever tries two things in turn has both.
+pub const GRACE: Duration = Duration::from_hours(1);
 
 /// What a collection did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,10 +33,11 @@ struct Item {
     age: Duration,
 }
 
-/// Removes what no state of this workspace needs, oldest first, until the store holds at most `limit` bytes.
+/// Removes what no state of this workspace needs and is older than `grace`, oldest first, until the store holds at most `limit`
+/// bytes.
 ///
 /// What is needed stays even if it is more than that. The caller holds the workspace's lock.
-pub fn collect(workspace: &Workspace, store: &Store, limit: u64) -> Result<Collected> {
+pub fn collect(workspace: &Workspace, store: &Store, limit: u64, grace: Duration) -> Result<Collected> {
     let mut items = Vec::new();
     list(store.root(), &mut items)?;
     let before = items.iter().map(|item| item.size).sum();
@@ -46,7 +47,7 @@ pub fn collect(workspace: &Workspace, store: &Store, limit: u64) -> Result<Colle
     }
     let needed = needed(workspace, store)?;
     let mut garbage: Vec<_> =
-        items.into_iter().filter(|item| item.age >= GRACE && !needed.contains(&item.path)).collect();
+        items.into_iter().filter(|item| item.age >= grace && !needed.contains(&item.path)).collect();
     garbage.sort_by_key(|item| std::cmp::Reverse(item.age));
     for item in garbage {
         if before - result.removed <= limit {

@@ -10,19 +10,25 @@ use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::git::{ask, in_folder, missing, variables};
 use taskwright_base::write::{Durable, atomic};
 use taskwright_harbor::digest::is_ignored_by_default;
+use taskwright_language::model::BaselineSource;
 
 use crate::error::{advised, failed};
 use taskwright_base::{Error, Result};
 
 /// The error of a folder that is in no repository.
-pub fn no_repository(folder: &Utf8Path, shown: &Utf8Path) -> Error {
+pub fn no_repository(folder: &Utf8Path, shown: &Utf8Path, source: BaselineSource) -> Error {
     let error = Error::new(format!("`{shown}` is not in a git repository"));
     // Git passes over what is none, and a new repository would not mend it.
     match folder.ancestors().map(|above| above.join(".git")).find(|git| git.exists()) {
         Some(git) => {
             error.hint(format!("git takes `{git}` for none: mend or remove it; `git status` says more"))
         }
-        None => error.hint("run `git init`, add the files and commit them: a baseline is a revision"),
+        None => error.hint(match source {
+            BaselineSource::Commit => {
+                "run `git init`, add the files and commit them: a baseline is a revision"
+            }
+            BaselineSource::WorkTree => "run `git init`: git tells which files are not ignored",
+        }),
     }
 }
 

@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use taskwright_harbor::names::{MAX_DIR_NAME, check_dir_name};
-use taskwright_language::model::Mode;
+use taskwright_language::model::{BaselineSource, Mode};
 
 pub use files::File;
 
@@ -103,7 +103,7 @@ pub fn scaffold(workspace: &Workspace, name: &str, mode: Mode, stop: &AtomicBool
     files.sort();
     let obstacle = match Repository::containing(&place) {
         Ok(Some(_)) => None,
-        Ok(None) => Some(no_repository(&place, &folder)),
+        Ok(None) => Some(no_repository(&place, &folder, BaselineSource::WorkTree)),
         Err(error) => Some(error),
     };
     Ok(Scaffold { folder, files, obstacle })

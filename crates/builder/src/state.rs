@@ -61,6 +61,8 @@ pub struct SpecRecord {
     pub set: Digest,
     /// The names of its tasks.
     pub tasks: Vec<String>,
+    /// Whether something in it is doubtful, and is said at each build.
+    pub warns: bool,
 }
 
 /// A task that was built.

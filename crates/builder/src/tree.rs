@@ -208,14 +208,23 @@ impl Tree {
                 return Err(Error::new(format!("{what} holds `{folder}` as a file and as a folder"))
                     .hint("rename one of them"));
             }
-            if is_ignored_by_default(path) || path.rsplit('/').next() == Some(".harborignore") {
-                return Err(Error::new(format!(
-                    "{what} holds `{path}`, which Harbor uploads but leaves out of its content digest"
-                ))
-                .hint("remove it, or rename it"));
-            }
         }
-        Ok(())
+        let is_ignored =
+            |path: &&String| is_ignored_by_default(path) || path.rsplit('/').next() == Some(".harborignore");
+        let ignored: Vec<_> = self.entries.keys().filter(is_ignored).collect();
+        let shown: Vec<_> = ignored.iter().take(10).map(|path| format!("`{}`", clean(path))).collect();
+        let more = ignored.len() - shown.len();
+        match (shown.join(", "), more) {
+            (none, _) if none.is_empty() => Ok(()),
+            (shown, 0) => Err((shown, if ignored.len() == 1 { "it" } else { "them" })),
+            (shown, more) => Err((format!("{shown} and {more} more"), "them")),
+        }
+        .map_err(|(shown, them)| {
+            Error::new(format!(
+                "{what} holds {shown}, which Harbor uploads but leaves out of its content digest"
+            ))
+            .hint(format!("remove {them}, or rename {them}"))
+        })
     }
 }
 

@@ -11,6 +11,9 @@ use taskwright_base::Digest;
 use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result};
 
+/// What the name of a file begins with that says where a state's tasks are built.
+pub const WHERE: &str = "where-";
+
 /// A workspace: a folder with specs, and where things go.
 #[derive(Debug, Clone)]
 pub struct Workspace {
@@ -96,6 +99,11 @@ impl Workspace {
     /// The names of tasks that a build is about to publish for the first time.
     pub fn pending_file(&self) -> Utf8PathBuf {
         self.cache_dir().join(format!("pending-{}", self.pair()))
+    }
+
+    /// The file that says where the tasks of the state are.
+    pub fn where_file(&self) -> Utf8PathBuf {
+        self.cache_dir().join(format!("{WHERE}{}", self.pair()))
     }
 
     /// A name for specs and where they are built: other specs that are built to the same place do not belong to these,

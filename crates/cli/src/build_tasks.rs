@@ -50,6 +50,9 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<Utf8PathBuf>,
 
+    /// Where to keep what spares work the next time, instead of target/taskwright.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<Utf8PathBuf>,
     /// Where in this workspace the specs are, instead of harbor-tasks.
     #[arg(long, value_name = "DIR")]
     specs: Option<Utf8PathBuf>,
@@ -93,6 +96,9 @@ fn report(arguments: &Arguments) -> anyhow::Result<Report> {
     }
     if let Some(out) = &arguments.out {
         workspace.out = workspace::from_here(out)?;
+    }
+    if let Some(cache) = &arguments.cache {
+        workspace.cache = workspace::from_here(cache)?;
     }
     let options = Options {
         names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),

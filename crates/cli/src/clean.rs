@@ -1,5 +1,6 @@
 //! `cargo xtask clean`.
 
+use camino::Utf8PathBuf;
 use taskwright_base::Error;
 use taskwright_base::text::count;
 use taskwright_builder::Observer;
@@ -24,6 +25,15 @@ pub struct Arguments {
     /// With --unused: stop once the store holds at most this much, for example 500MiB.
     #[arg(long, value_name = "SIZE", requires = "unused", default_value = "0")]
     keep: String,
+    /// Where the tasks were built to, instead of target/harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    out: Option<Utf8PathBuf>,
+    /// Where what spares work was kept, instead of target/taskwright.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<Utf8PathBuf>,
+    /// Where in this workspace the specs are, instead of harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    specs: Option<Utf8PathBuf>,
 }
 
 /// Runs the command.
@@ -33,7 +43,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         (false, true) => Scope::Unused(bytes(&arguments.keep)?),
         (false, false) => Scope::Outputs,
     };
-    let cleaned = clean(&workspace::this()?, scope, &Waiter, &*interrupt::flag()?)?;
+    let mut workspace = workspace::this()?;
+    if let Some(specs) = &arguments.specs {
+        workspace.specs = workspace::specs_folder(&workspace, specs)?;
+    }
+    if let Some(out) = &arguments.out {
+        workspace.out = workspace::from_here(out)?;
+    }
+    if let Some(cache) = &arguments.cache {
+        workspace.cache = workspace::from_here(cache)?;
+    }
+    let cleaned = clean(&workspace, scope, &Waiter, &*interrupt::flag()?)?;
     for lost in &cleaned.lost {
         output::print(&format!("moved what no build wrote to {lost}\n"))?;
     }

@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     let stop = interrupt::flag()?;
     let made = scaffold(&workspace::this()?, &arguments.name, mode, &stop)?;
-    output::print(&text(&arguments.name, &made))?;
+    output::print(&text(&arguments.name, mode, &made))?;
     if let Some(obstacle) = &made.obstacle {
         say(&format!("{}: {obstacle}", paint("warning", YELLOW)));
         if let Some(hint) = obstacle.hint_text() {
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// What was made, with a line for each file or folder at its top, and what to type next.
-fn text(name: &str, made: &Scaffold) -> String {
+fn text(name: &str, mode: model::Mode, made: &Scaffold) -> String {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for file in &made.files {
         *counts.entry(file.split_once('/').map_or(file.as_str(), |(folder, _)| folder)).or_default() += 1;
@@ -64,8 +64,15 @@ fn text(name: &str, made: &Scaffold) -> String {
             (false, files) => writeln!(text, "  {top}/  {}", count(files, "file")),
         };
     }
-    let _ =
-        writeln!(text, "next:\n  cargo xtask build-tasks {name}\n  harbor lint target/harbor-tasks/{name}");
+    let _ = writeln!(text, "next:\n  cargo xtask eval {name}\n  cargo xtask build-tasks {name}");
+    let _ = writeln!(text, "  harbor lint target/harbor-tasks/{name}");
+    if mode == model::Mode::B {
+        let _ = writeln!(
+            text,
+            "before `harbor run`, which starts inner trials from inside of the task:\n  cargo xtask build-tasks {name} --set \
+             inner_docker=host-socket\n  (with it the task controls this machine's Docker: see harbor-tasks/{name}/spec.toml)"
+        );
+    }
     text
 }
 
@@ -82,15 +89,18 @@ mod tests {
                 .to_vec(),
             obstacle: None,
         };
-        insta::assert_snapshot!(text("x", &made), @r"
+        insta::assert_snapshot!(text("x", model::Mode::A, &made), @r"
         made harbor-tasks/x
           README.md
           baseline/  2 files
           dataset/  1 file
           spec.toml
         next:
+          cargo xtask eval x
           cargo xtask build-tasks x
           harbor lint target/harbor-tasks/x
         ");
+        let said = text("x", model::Mode::B, &made);
+        assert!(said.contains("  cargo xtask build-tasks x --set inner_docker=host-socket\n"), "{said}");
     }
 }

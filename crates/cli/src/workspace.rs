@@ -63,10 +63,10 @@ pub fn specs_folder(workspace: &Workspace, named: &Utf8Path) -> anyhow::Result<U
 pub fn task_name(workspace: &Workspace, typed: &str) -> String {
     let named = |typed: &str| {
         let path = from_here(Utf8Path::new(typed)).ok()?.canonicalize_utf8().ok()?;
-        let folder = if path.ends_with("spec.toml") { path.parent()? } else { &path };
         let specs = workspace.root.join(&workspace.specs).canonicalize_utf8().ok()?;
-        let is_spec = folder.parent() == Some(&specs) && folder.join("spec.toml").exists();
-        is_spec.then(|| folder.file_name().map(str::to_owned)).flatten()
+        // A folder, or a file, of a spec stands for the spec.
+        let folder = path.ancestors().find(|folder| folder.parent() == Some(&specs))?;
+        folder.join("spec.toml").exists().then(|| folder.file_name().map(str::to_owned)).flatten()
     };
     // A bare name is that of a task, even where a folder of that name lies here.
     let is_path = typed.contains('/') || matches!(typed, "." | ".." | "spec.toml");

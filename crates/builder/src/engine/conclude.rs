@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use super::plan::SpecPlan;
 use super::{Build, Intent};
+use crate::error::advised;
 use crate::gc;
 use crate::lock::{Lock, LockText};
 use crate::lost::set_aside;
@@ -19,6 +20,7 @@ use crate::steps::Shared;
 use crate::store::Store;
 use taskwright_base::Digest;
 use taskwright_base::stamp::Stamp;
+use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 
 impl Build<'_> {
@@ -160,16 +162,24 @@ impl Build<'_> {
             self.observer.boundary(Boundary::Locked);
         }
         next.forget_unused_nodes();
-        if let Err(error) = next.save(state, &self.workspace.state_file()) {
-            report.errors.push(error);
-        }
+        let saved = self.say_where().and_then(|()| next.save(state, &self.workspace.state_file()));
+        report.errors.extend(saved.err());
         self.observer.boundary(Boundary::Saved);
         // A store that did not grow is not worth walking.
         if store.added() > 0
-            && let Err(error) = gc::collect(self.workspace, store, self.workspace.store_limit)
+            && let Err(error) = gc::collect(self.workspace, store, self.workspace.store_limit, gc::GRACE)
         {
             report.errors.push(error);
         }
+    }
+
+    /// Says where the tasks of the state are, so that one whose tasks are gone can go too.
+    fn say_where(&self) -> Result<()> {
+        let path = self.workspace.where_file();
+        if path.exists() {
+            return Ok(());
+        }
+        atomic(&path, Durable::No, self.workspace.out.as_str().as_bytes()).map_err(advised)
     }
 
     /// The lock after the build: what was built as it is now, everything else that specs describe as it was.

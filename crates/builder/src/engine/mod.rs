@@ -24,7 +24,7 @@ use rayon::prelude::*;
 use taskwright_language::model::{Baseline, Spec};
 
 use self::conclude::{refuse_strangers, set_digest};
-use self::plan::{SpecPlan, refuse_twins};
+use self::plan::SpecPlan;
 use self::task::{Done, Open};
 use crate::inputs::{Group, StatCache};
 use crate::lock::Lock;
@@ -149,7 +149,7 @@ impl Build<'_> {
             .collect();
         self.refuse_unknown_names(&plans)?;
         self.refuse_unknown_parameters(&plans)?;
-        refuse_twins(&mut plans);
+        self.refuse_twins(&mut plans);
         self.observer.planned(plans.iter().map(|plan| plan.fresh.len() + plan.open.len()).sum());
         self.observer.boundary(Boundary::Planned);
         Ok(Looked { plans, groups, held_to })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use taskwright_language::{Diagnostic, LoadedSpec};
+use taskwright_language::{Diagnostic, Diagnostics, LoadedSpec};
 
 use super::Build;
 use super::task::Open;
@@ -116,6 +116,9 @@ impl Build<'_> {
             let (fresh, open): (Vec<_>, Vec<_>) = wanted.into_iter().partition(is_fresh);
             (plan.fresh, plan.skipped, plan.record) = (fresh, skipped, Some(Arc::clone(spec)));
             if open.is_empty() {
+                if spec.warns && !plan.fresh.is_empty() {
+                    plan.warnings = self.warnings(path);
+                }
                 return plan;
             }
         }
@@ -138,12 +141,19 @@ impl Build<'_> {
         whole && outputs.is_untouched(&folder)
     }
 
+    /// What is doubtful in a spec that need not be looked into otherwise: it stays so until somebody does something about it.
+    fn warnings(&self, path: &Utf8Path) -> Vec<Diagnostic> {
+        let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set);
+        loaded.map(|loaded| loaded.warnings.iter().cloned().collect()).unwrap_or_default()
+    }
+
     fn load(&self, path: &Utf8Path, state: &State, set: Digest, mut plan: SpecPlan) -> SpecPlan {
         plan.loaded = true;
         let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set);
         match loaded {
             Ok(loaded) => {
                 let names: Vec<_> = loaded.tasks.iter().map(|task| task.spec.name.clone()).collect();
+                let warns = loaded.warnings.iter().next().is_some();
                 plan.parameters = Some(loaded.names);
                 if loaded.tasks.iter().any(|task| self.is_wanted(&task.spec.name, path)) {
                     plan.warnings = loaded.warnings.iter().cloned().collect();
@@ -151,7 +161,7 @@ impl Build<'_> {
                 match self.watch(&loaded.files) {
                     Ok(group) => {
                         plan.record =
-                            Some(Arc::new(SpecRecord { group: Arc::new(group), set, tasks: names }));
+                            Some(Arc::new(SpecRecord { group: Arc::new(group), set, tasks: names, warns }));
                     }
                     Err(error) => plan.failure = Some(Failure::Error(error)),
                 }
@@ -248,27 +258,47 @@ fn nearest_hint(name: &str, known: &BTreeSet<&str>, none: &str) -> String {
     }
 }
 
-/// Specs that describe a task of one name would overwrite each other: all of them fail.
-pub(super) fn refuse_twins(plans: &mut [SpecPlan]) {
-    let mut owners: BTreeMap<String, Vec<Utf8PathBuf>> = BTreeMap::new();
-    for plan in plans.iter() {
-        for name in plan.record.iter().flat_map(|record| &record.tasks) {
-            owners.entry(name.clone()).or_default().push(plan.path.clone());
+impl Build<'_> {
+    /// Specs that describe a task of one name would overwrite each other: all of them fail, as far as they were asked for.
+    pub(super) fn refuse_twins(&self, plans: &mut [SpecPlan]) {
+        let mut owners: BTreeMap<String, Vec<Utf8PathBuf>> = BTreeMap::new();
+        for plan in plans.iter() {
+            for name in plan.record.iter().flat_map(|record| &record.tasks) {
+                owners.entry(name.clone()).or_default().push(plan.path.clone());
+            }
+        }
+        owners.retain(|_, specs| specs.len() > 1);
+        for plan in plans.iter_mut() {
+            let Some(record) = &plan.record else { continue };
+            let Some((name, specs)) = owners.iter().find(|(name, _)| record.tasks.contains(name)) else {
+                continue;
+            };
+            if record.tasks.iter().any(|name| self.is_wanted(name, &plan.path)) {
+                plan.failure = Some(self.twins(name, &plan.path, specs));
+            }
+            plan.open.clear();
+            // What stands there may be right for one of them: it stays, and so does what is remembered of it.
+            plan.skipped.append(&mut plan.fresh);
+            plan.skipped.extend(record.tasks.iter().cloned());
         }
     }
-    owners.retain(|_, specs| specs.len() > 1);
-    for plan in plans.iter_mut() {
-        let Some(record) = &plan.record else { continue };
-        let Some((name, specs)) = owners.iter().find(|(name, _)| record.tasks.contains(name)) else {
-            continue;
+
+    /// The failure of a spec that describes a task as others do, with each place.
+    fn twins(&self, name: &str, path: &Utf8Path, specs: &[Utf8PathBuf]) -> Failure {
+        let shown: Vec<_> = specs.iter().map(|path| format!("`{path}`")).collect();
+        let message = format!("{} describe a task named `{name}`", shown.join(" and "));
+        let hint = "give each a name of its own; `extends` hands the name down too";
+        let place = |path: &Utf8Path| {
+            let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set).ok()?;
+            let task = loaded.tasks.into_iter().find(|task| task.spec.name == name)?;
+            Some(task.error(&["name"], message.clone(), hint))
         };
-        let specs: Vec<_> = specs.iter().map(|path| format!("`{path}`")).collect();
-        let error = Error::new(format!("{} describe a task named `{name}`", specs.join(" and ")))
-            .hint("give each a name of its own");
-        plan.failure = Some(Failure::Error(error));
-        plan.open.clear();
-        // What stands there may be right for one of them: it stays, and so does what is remembered of it.
-        plan.skipped.append(&mut plan.fresh);
-        plan.skipped.extend(record.tasks.iter().cloned());
+        let Some(mut found) = place(path) else {
+            return Failure::Error(Error::new(message.clone()).hint(hint));
+        };
+        for other in specs.iter().filter(|other| *other != path) {
+            found.secondary.extend(place(other).map(|other| other.primary.saying("described here too")));
+        }
+        Failure::Spec(Diagnostics::new(vec![found], Vec::new()))
     }
 }

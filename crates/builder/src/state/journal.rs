@@ -26,7 +26,7 @@ use taskwright_base::stamp::Stamp;
 use taskwright_base::write::{Durable, atomic_with};
 
 /// The first bytes of a state file; the number is raised when the format changes.
-const MAGIC: &[u8] = b"taskwright state 2\n";
+const MAGIC: &[u8] = b"taskwright state 3\n";
 /// Changes that are longer than one part in so many of the whole are not added to.
 const SHARE: u64 = 4;
 
@@ -49,6 +49,7 @@ struct Spec {
     group: usize,
     set: Digest,
     tasks: Vec<String>,
+    warns: bool,
 }
 
 /// A task's record, its groups by number and its sections elsewhere.
@@ -117,8 +118,8 @@ fn apply(
     }
     for (path, spec) in head.specs {
         match spec {
-            Some(Spec { group: number, set, tasks }) => {
-                state.specs.insert(path, Arc::new(SpecRecord { group: group(number)?, set, tasks }))
+            Some(Spec { group: number, set, tasks, warns }) => {
+                state.specs.insert(path, Arc::new(SpecRecord { group: group(number)?, set, tasks, warns }))
             }
             None => state.specs.remove(&path),
         };
@@ -188,6 +189,7 @@ impl<'a> Chapter<'a> {
             group: numbers.of(&spec.group),
             set: spec.set,
             tasks: spec.tasks.clone(),
+            warns: spec.warns,
         };
         let specs = specs.into_iter().map(|(path, change)| (path, change.map(&mut spec))).collect();
         let mut task = |task: &Arc<TaskRecord>| Task {

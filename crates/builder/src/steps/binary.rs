@@ -123,7 +123,9 @@ fn compile(context: &Context<'_>, package: &str) -> Result<Utf8PathBuf> {
     let remapped = [(context.root().as_str(), "/taskwright"), (home.as_str(), "/cargo")]
         .map(|(path, name)| format!("--remap-path-prefix={path}={name}"));
     let flags: Vec<&str> = FLAGS.into_iter().chain(remapped.iter().map(String::as_str)).collect();
-    let target = context.root().join("target");
+    // Beside the cache, which is where things can be written.
+    let cache = context.workspace.cache_dir();
+    let target = cache.parent().map_or_else(|| cache.join("target"), Utf8Path::to_owned);
     let output = duct::cmd!(
         "cargo",
         "build",

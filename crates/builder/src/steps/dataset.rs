@@ -1,12 +1,15 @@
 //! Mode A's dataset: its files, and the ids and the fields by which splits pick rows. Rows are streamed, never held.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use flate2::bufread::MultiGzDecoder;
-use serde::{Deserialize, Serialize};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use taskwright_language::model::{Dataset, Samples, Spec};
@@ -20,6 +23,7 @@ use crate::observe::Boundary;
 use crate::store::Store;
 use crate::tree::{Blob, Content, Entry, Tree};
 use taskwright_base::Digest;
+use taskwright_base::text::clean;
 use taskwright_base::{Error, Result};
 
 /// The longest row: one line is held in memory at a time.
@@ -38,8 +42,61 @@ pub struct Node {
     pub group: Arc<Group>,
 }
 
+/// How deep a value in a row may lie: what reads rows, in whatever language, has a bound of its own further off.
+const DEEPEST: usize = 100;
+/// How many rows that are wrong are named.
+const MOST_WRONG: usize = 10;
+
 /// A row, with its values as they are written: a number must reach a candidate digit by digit.
-type Row<'a> = BTreeMap<String, &'a RawValue>;
+#[derive(Default)]
+struct Row<'a> {
+    fields: BTreeMap<String, &'a RawValue>,
+    /// A key that stands there twice: readers differ in which of the two counts.
+    doubled: Option<String>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Fields<'a>(Row<'a>);
+        impl<'de: 'a, 'a> Visitor<'de> for Fields<'a> {
+            type Value = Row<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a JSON object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(mut self, mut map: M) -> std::result::Result<Row<'a>, M::Error> {
+                while let Some(key) = map.next_key::<String>()? {
+                    let value: &RawValue = map.next_value()?;
+                    if self.0.fields.insert(key.clone(), value).is_some() {
+                        self.0.doubled = Some(key);
+                    }
+                }
+                Ok(self.0)
+            }
+        }
+        deserializer.deserialize_map(Fields(Row::default()))
+    }
+}
+
+/// How many brackets of a JSON text are open at once, at most.
+fn depth(json: &[u8]) -> usize {
+    let (mut open, mut most, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json {
+        match (in_text, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_text = !in_text,
+            (false, b'[' | b'{') => {
+                open += 1;
+                most = most.max(open);
+            }
+            (false, b']' | b'}') => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
+}
 
 /// What the store remembers of the rows.
 #[derive(Serialize, Deserialize)]
@@ -82,7 +139,7 @@ fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) ->
     tree.check(&format!("the dataset `{path}`")).map_err(|error| error.at(&["dataset", "path"]))?;
     let rows = row_files(dataset, &tree)?;
     let digest = tree.digest();
-    let mut key = Key::new("dataset rows", 1);
+    let mut key = Key::new("dataset rows", 2);
     key.add_digest("dataset.files", digest);
     key.add("dataset.rows", rows.join("\n"));
     key.add("dataset.id", &dataset.id);
@@ -140,24 +197,26 @@ fn read_rows(
     let mut index =
         Index { ids: Vec::new(), fields: filters.iter().map(|field| (field.clone(), Vec::new())).collect() };
     let mut seen: HashSet<Digest> = HashSet::new();
+    let mut wrong: Vec<(Utf8PathBuf, usize, Error)> = Vec::new();
     for file in rows {
-        each_row(context.store, tree, file, |number, row| {
+        let shown = shown(dataset, file);
+        each_row(context.store, tree, file, &shown, |number, row| {
             context.check_stop()?;
-            let id = row_id(dataset, file, number, &row)?;
-            if !seen.insert(Digest::of(id.as_bytes())) {
-                return Err(at_row(file, number, format!("the id `{id}` was used before"))
-                    .hint("give every row an id of its own"));
+            match row.and_then(|row| Ok((checked_id(dataset, &shown, number, &row, &mut seen)?, row))) {
+                Ok((id, row)) => {
+                    index.ids.push(id);
+                    for (field, values) in &mut index.fields {
+                        values.push(row.fields.get(field).and_then(|written| as_text(written)));
+                    }
+                }
+                Err(error) => wrong.push((shown.clone(), number, error)),
             }
-            if let Some(label) = dataset.labels.iter().find(|label| !row.contains_key(*label)) {
-                return Err(at_row(file, number, format!("the row `{id}` has no field `{label}`, which `dataset.labels` names"))
-                    .hint("a label that is spelled otherwise would be shown to candidates: correct the row or the spec"));
-            }
-            index.ids.push(id);
-            for (field, values) in &mut index.fields {
-                values.push(row.get(field).and_then(|written| as_text(written)));
-            }
-            Ok(())
+            // More of them would only hide the first.
+            if wrong.len() > MOST_WRONG { Err(all_wrong(std::mem::take(&mut wrong))) } else { Ok(()) }
         })?;
+    }
+    if !wrong.is_empty() {
+        return Err(all_wrong(wrong));
     }
     if index.ids.is_empty() {
         return Err(Error::new(format!("the dataset `{}` holds no row", dataset.path.as_path()))
@@ -167,8 +226,59 @@ fn read_rows(
     Ok(index)
 }
 
-fn row_id(dataset: &Dataset, file: &str, number: usize, row: &Row<'_>) -> Result<String> {
-    let Some(written) = row.get(&dataset.id) else {
+/// A file of the dataset from the workspace's root.
+fn shown(dataset: &Dataset, file: &str) -> Utf8PathBuf {
+    let path = dataset.path.as_path();
+    // A dataset that is one file holds it under its own name.
+    if path.file_name() == Some(file) && path.extension().is_some() {
+        path.to_owned()
+    } else {
+        path.join(file)
+    }
+}
+
+/// The first row that is wrong, and where the others stand.
+fn all_wrong(wrong: Vec<(Utf8PathBuf, usize, Error)>) -> Error {
+    let mut wrong = wrong.into_iter();
+    let Some((_, _, first)) = wrong.next() else { return Error::new("no row is wrong") };
+    let others: Vec<_> = wrong.map(|(file, number, _)| format!("`{file}:{number}`")).collect();
+    if others.is_empty() {
+        return first;
+    }
+    let (hint, message) = (first.hint_text().unwrap_or_default().to_owned(), first.to_string());
+    Error::new(format!("{message}\nother rows are wrong too: {}", others.join(", ")))
+        .hint(hint)
+        .at(&["dataset", "path"])
+}
+
+/// A row's id, if it is one of its own and the row has what the dataset says.
+fn checked_id(
+    dataset: &Dataset,
+    file: &Utf8Path,
+    number: usize,
+    row: &Row<'_>,
+    seen: &mut HashSet<Digest>,
+) -> Result<String> {
+    if let Some(key) = &row.doubled {
+        return Err(at_row(file, number, format!("the key `{}` stands there twice", clean(key)))
+            .hint("take one of the two out: readers differ in which of them counts"));
+    }
+    let id = row_id(dataset, file, number, row)?;
+    if !seen.insert(Digest::of(id.as_bytes())) {
+        return Err(at_row(file, number, format!("the id `{id}` was used before"))
+            .hint("give every row an id of its own"));
+    }
+    if let Some(label) = dataset.labels.iter().find(|label| !row.fields.contains_key(*label)) {
+        let what = format!("the row `{id}` has no field `{label}`, which `dataset.labels` names");
+        return Err(at_row(file, number, what).hint(
+            "a label that is spelled otherwise would be shown to candidates: correct the row or the spec",
+        ));
+    }
+    Ok(id)
+}
+
+fn row_id(dataset: &Dataset, file: &Utf8Path, number: usize, row: &Row<'_>) -> Result<String> {
+    let Some(written) = row.fields.get(&dataset.id) else {
         return Err(at_row(file, number, format!("the row has no field `{}`", dataset.id))
             .hint("give every row an id, or name the field that holds it in `dataset.id`"));
     };
@@ -190,8 +300,8 @@ fn as_text(written: &RawValue) -> Option<String> {
     }
 }
 
-fn at_row(file: &str, number: usize, what: impl std::fmt::Display) -> Error {
-    Error::new(format!("dataset `{file}`, line {number}: {what}")).at(&["dataset", "path"])
+fn at_row(file: &Utf8Path, number: usize, what: impl fmt::Display) -> Error {
+    Error::new(format!("`{file}:{number}`: {what}")).at(&["dataset", "path"])
 }
 
 /// Streams the rows of a file: the number of each line, from 1, with its object. Empty lines are passed over.
@@ -199,7 +309,8 @@ fn each_row(
     store: &Store,
     tree: &Tree,
     file: &str,
-    mut each: impl FnMut(usize, Row<'_>) -> Result<()>,
+    shown: &Utf8Path,
+    mut each: impl FnMut(usize, Result<Row<'_>>) -> Result<()>,
 ) -> Result<()> {
     let mut reader = open(store, tree, file)?;
     let mut line = Vec::new();
@@ -208,13 +319,13 @@ fn each_row(
         let count = (&mut reader)
             .take(LONGEST_ROW + 1)
             .read_until(b'\n', &mut line)
-            .map_err(|error| at_row(file, number, format!("cannot be read: {error}")))?;
+            .map_err(|error| at_row(shown, number, format!("cannot be read: {error}")))?;
         if count == 0 {
             break;
         }
         if count as u64 > LONGEST_ROW {
             return Err(at_row(
-                file,
+                shown,
                 number,
                 format!("the line is longer than {} MiB", LONGEST_ROW / 1024 / 1024),
             )
@@ -223,22 +334,26 @@ fn each_row(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        match serde_json::from_slice::<Row<'_>>(line.trim_ascii_end()) {
-            Ok(row) => each(number, row)?,
-            Err(error) if error.is_data() => {
-                return Err(at_row(file, number, "the line is not a JSON object"));
-            }
-            Err(error) => {
-                // The parser saw this line alone and calls it its first.
-                let words = error.to_string();
-                let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
-                let what = format!("the line is not JSON at column {}: {words}", error.column());
-                return Err(at_row(file, number, what)
-                    .hint("one JSON object a line, in UTF-8, without a byte order mark"));
-            }
-        }
+        each(number, row(line.trim_ascii_end(), shown, number))?;
     }
     Ok(())
+}
+
+fn row<'a>(line: &'a [u8], shown: &Utf8Path, number: usize) -> Result<Row<'a>> {
+    if depth(line) > DEEPEST {
+        return Err(at_row(shown, number, format!("the row is nested deeper than {DEEPEST} levels"))
+            .hint("put what lies so deep into a text, or into a file beside the rows"));
+    }
+    serde_json::from_slice(line).map_err(|error| {
+        if error.is_data() {
+            return at_row(shown, number, "the line is not a JSON object");
+        }
+        // The parser saw this line alone and calls it its first.
+        let words = error.to_string();
+        let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+        let what = format!("the line is not JSON at column {}: {words}", error.column());
+        at_row(shown, number, what).hint("one JSON object a line, in UTF-8, without a byte order mark")
+    })
 }
 
 fn open<'a>(store: &Store, tree: &'a Tree, file: &str) -> Result<Box<dyn BufRead + 'a>> {
@@ -283,15 +398,17 @@ pub fn without_labels(
         let wanted: HashSet<&str> = samples.iter().map(String::as_str).collect();
         let blob = context.store.add_written(|out| {
             for file in &node.rows {
-                each_row(context.store, &node.tree, file, |number, mut row| {
+                let shown = shown(dataset, file);
+                each_row(context.store, &node.tree, file, &shown, |number, row| {
                     context.check_stop()?;
-                    let id = row.get(&dataset.id).and_then(|written| as_text(written));
+                    let mut fields = row?.fields;
+                    let id = fields.get(&dataset.id).and_then(|written| as_text(written));
                     if id.is_some_and(|id| wanted.contains(id.as_str())) {
-                        row.retain(|field, _| !dataset.labels.contains(field));
-                        serde_json::to_writer(&mut *out, &row)
+                        fields.retain(|field, _| !dataset.labels.contains(field));
+                        serde_json::to_writer(&mut *out, &fields)
                             .map_err(io::Error::from)
                             .and_then(|()| out.write_all(b"\n"))
-                            .map_err(|error| at_row(file, number, format!("copying the row: {error}")))?;
+                            .map_err(|error| at_row(&shown, number, format!("copying the row: {error}")))?;
                     }
                     Ok(())
                 })?;

@@ -56,7 +56,9 @@ pub fn place(context: &Context<'_>, baseline: &Baseline) -> Result<Located> {
         })
         .map_err(|error| error.at(&["baseline", field]))?;
     let Some(repository) = &answers.repository else {
-        return Err(no_repository(&context.root().join(shown), shown).at(&["baseline", field]));
+        return Err(
+            no_repository(&context.root().join(shown), shown, baseline.source).at(&["baseline", field])
+        );
     };
     if baseline.git.is_some() {
         let inside = if path == "." { Utf8PathBuf::new() } else { path.to_owned() };

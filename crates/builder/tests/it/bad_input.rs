@@ -1282,7 +1282,8 @@ fn a_dataset_without_a_row() {
 #[test]
 fn ids_of_rows() {
     insta::assert_snapshot!(rows(format!("{ROWS}{ROWS}")), @r#"
-    error: dataset `rows.jsonl`, line 3: the id `one` was used before
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:3`: the id `one` was used before
+          other rows are wrong too: `harbor-tasks/alpha/dataset/rows.jsonl:4`
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1291,7 +1292,7 @@ fn ids_of_rows() {
        = help: give every row an id of its own
     "#);
     insta::assert_snapshot!(rows("{\"split\":\"train\",\"label\":1}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the row has no field `id`
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the row has no field `id`
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1300,7 +1301,7 @@ fn ids_of_rows() {
        = help: give every row an id, or name the field that holds it in `dataset.id`
     "#);
     insta::assert_snapshot!(rows("{\"id\":7,\"split\":\"train\",\"label\":1}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the id 7 is not a short text
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the id 7 is not a short text
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1309,7 +1310,7 @@ fn ids_of_rows() {
        = help: an id is a text of 1 to 256 bytes on one line, such as "row-0001"
     "#);
     insta::assert_snapshot!(rows("{\"id\":\"\",\"split\":\"train\",\"label\":1}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the id "" is not a short text
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the id "" is not a short text
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1318,7 +1319,7 @@ fn ids_of_rows() {
        = help: an id is a text of 1 to 256 bytes on one line, such as "row-0001"
     "#);
     insta::assert_snapshot!(rows("{\"id\":null,\"split\":\"train\",\"label\":1}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the id null is not a short text
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the id null is not a short text
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1327,7 +1328,7 @@ fn ids_of_rows() {
        = help: an id is a text of 1 to 256 bytes on one line, such as "row-0001"
     "#);
     insta::assert_snapshot!(rows("{\"id\":\"a\\nb\",\"split\":\"train\",\"label\":1}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the id "a\nb" is not a short text
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the id "a\nb" is not a short text
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1340,7 +1341,7 @@ fn ids_of_rows() {
 #[test]
 fn a_row_without_its_label() {
     insta::assert_snapshot!(rows("{\"id\":\"one\",\"split\":\"train\"}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the row `one` has no field `label`, which `dataset.labels` names
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the row `one` has no field `label`, which `dataset.labels` names
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1357,19 +1358,19 @@ fn lines_that_are_no_rows() {
 "
     ));
     assert!(
-        said.starts_with("error: dataset `rows.jsonl`, line 3: the line is not JSON at column "),
+        said.starts_with("error: `harbor-tasks/alpha/dataset/rows.jsonl:3`: the line is not JSON at column "),
         "{said}"
     );
     assert!(!said.contains("line 2"), "two numbers for one line: {said}");
     insta::assert_snapshot!(rows(format!("{ROWS}[1, 2]\n")), @r#"
-    error: dataset `rows.jsonl`, line 3: the line is not a JSON object
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:3`: the line is not a JSON object
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
        |        ^^^^^^^^^
     "#);
     insta::assert_snapshot!(rows(format!("\u{feff}{ROWS}")), @r#"
-    error: dataset `rows.jsonl`, line 1: the line is not JSON at column 1: expected value
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the line is not JSON at column 1: expected value
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1378,7 +1379,7 @@ fn lines_that_are_no_rows() {
        = help: one JSON object a line, in UTF-8, without a byte order mark
     "#);
     insta::assert_snapshot!(rows(b"{\"id\":\"caf\xe9\",\"split\":\"train\",\"label\":1}\n"), @r#"
-    error: dataset `rows.jsonl`, line 1: the line is not JSON at column 11: invalid unicode code point
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:1`: the line is not JSON at column 11: invalid unicode code point
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1393,7 +1394,7 @@ fn a_row_that_is_longer_than_anybody_meant() {
     let filler = "x".repeat(65 * 1024 * 1024);
     let said = rows(format!("{ROWS}{{\"id\":\"three\",\"text\":\"{filler}\"}}\n"));
     insta::assert_snapshot!(said, @r#"
-    error: dataset `rows.jsonl`, line 3: the line is longer than 64 MiB
+    error: `harbor-tasks/alpha/dataset/rows.jsonl:3`: the line is longer than 64 MiB
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1478,14 +1479,14 @@ fn packed_rows_that_are_damaged() {
     };
     let whole = packed(&format!("{ROWS}{}", "{\"id\":\"more\",\"split\":\"test\",\"label\":3}\n"));
     insta::assert_snapshot!(damaged(&whole[..whole.len() - 9]), @r#"
-    error: dataset `rows.jsonl.gz`, line 4: cannot be read: incomplete deflate stream
+    error: `harbor-tasks/alpha/dataset/rows.jsonl.gz:4`: cannot be read: incomplete deflate stream
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
        |        ^^^^^^^^^
     "#);
     insta::assert_snapshot!(damaged(ROWS.as_bytes()), @r#"
-    error: dataset `rows.jsonl.gz`, line 1: cannot be read: invalid gzip header
+    error: `harbor-tasks/alpha/dataset/rows.jsonl.gz:1`: cannot be read: invalid gzip header
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1494,7 +1495,7 @@ fn packed_rows_that_are_damaged() {
     let mut wrong = whole.clone();
     *wrong.last_mut().unwrap() ^= 1;
     insta::assert_snapshot!(damaged(&wrong), @r#"
-    error: dataset `rows.jsonl.gz`, line 4: cannot be read: corrupt gzip stream does not have a matching checksum
+    error: `harbor-tasks/alpha/dataset/rows.jsonl.gz:4`: cannot be read: corrupt gzip stream does not have a matching checksum
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
@@ -1761,4 +1762,57 @@ fn many_mistakes_at_once_are_all_told() {
     space.write("harbor-tasks/beta/spec.toml", spec("beta", &[("mode = \"a\"", "mode = \"z\"")]));
     let report = space.build();
     assert_eq!(summary(&report), "alpha: failed, gamma: built, harbor-tasks/beta/spec.toml: failed");
+}
+
+#[test]
+fn a_row_in_which_readers_would_see_different_things() {
+    let said = rows(format!("{ROWS}{{\"id\":\"x\",\"id\":\"y\",\"split\":\"test\",\"label\":1}}\n"));
+    assert!(
+        said.contains("`harbor-tasks/alpha/dataset/rows.jsonl:3`: the key `id` stands there twice"),
+        "{said}"
+    );
+    let deep = format!("{}1{}", "[".repeat(3000), "]".repeat(3000));
+    let said = rows(format!("{ROWS}{{\"id\":\"x\",\"split\":\"test\",\"label\":{deep}}}\n"));
+    assert!(said.contains("rows.jsonl:3`: the row is nested deeper than 100 levels"), "{said}");
+    // Brackets in a text are no depth.
+    accepted(|space| {
+        let text = "[{".repeat(300);
+        space.write(
+            DATASET,
+            format!("{ROWS}{{\"id\":\"x\",\"split\":\"test\",\"label\":\"\\\\\\\"{text}\"}}\n"),
+        );
+    });
+}
+
+#[test]
+fn all_rows_that_are_wrong_are_named() {
+    let bad = "{\"split\":\"train\",\"label\":1}\n";
+    let said = rows(format!("{bad}{ROWS}nonsense\n{bad}"));
+    let first = "`harbor-tasks/alpha/dataset/rows.jsonl:1`: the row has no field `id`";
+    let others = "other rows are wrong too: `harbor-tasks/alpha/dataset/rows.jsonl:4`, `harbor-tasks/alpha/dataset/rows.jsonl:5`";
+    assert!(said.contains(first) && said.contains(others), "{said}");
+    let said = rows(bad.repeat(1000));
+    assert_eq!(said.matches("rows.jsonl:").count(), 11, "{said}");
+}
+
+#[test]
+fn all_names_that_harbor_does_not_see_are_named() {
+    let said = refused(|space| {
+        for name in ["a.pyc", "b~", ".DS_Store"] {
+            space.write(format!("{BASELINE}/{name}"), "");
+        }
+        space.git(&["add", "--force", "--all"]);
+        space.commit("Add what tools leave behind");
+    });
+    assert!(said.contains("holds `.DS_Store`, `a.pyc`, `b~`, which Harbor uploads"), "{said}");
+}
+
+#[test]
+fn a_work_tree_outside_of_git_needs_no_commit() {
+    let space = TestSpace::with(&["alpha"]);
+    space.edit(SPEC, "path = \"baseline\"", "path = \"baseline\"\nsource = \"work-tree\"");
+    space.remove(".git");
+    let report = space.build();
+    let said = space.failure(&report, "alpha");
+    assert!(said.contains("run `git init`: git tells which files") && !said.contains("commit"), "{said}");
 }

@@ -534,6 +534,9 @@ fn two_specs_with_one_name_both_fail_and_the_output_stays() {
     );
     let said = space.failure(&report, "harbor-tasks/beta/spec.toml");
     assert!(said.contains("harbor-tasks/aaa/spec.toml") && said.contains("a task named `beta`"), "{said}");
+    assert!(said.contains("name = \"beta\"") && said.contains("described here too"), "{said}");
+    // They fail each other and nobody else.
+    assert_eq!(summary(&space.build_only(&["alpha"])), "alpha: up to date");
     assert_eq!(look::difference(&old, &look::contents(&space.workspace.out)), "");
 }
 
@@ -662,4 +665,21 @@ fn a_spec_that_goes_while_another_is_broken_has_its_output_removed_later() {
     space.edit("harbor-tasks/alpha/spec.toml", "mode = \"c\"", "mode = \"a\"");
     assert_eq!(summary(&space.build()), "alpha: up to date, beta: removed");
     assert!(!space.out("beta").exists());
+}
+
+#[test]
+fn what_is_doubtful_is_said_at_each_build() {
+    let space = TestSpace::new();
+    space.edit("harbor-tasks/alpha/spec.toml", "mode = \"a\"", "mode = \"a\"\nverifier = \"shared\"");
+    space.settle();
+    let warned = |report: &taskwright_builder::Report| {
+        report.warnings.iter().filter(|warning| warning.message.contains("can forge the reward")).count()
+    };
+    for _ in 0..2 {
+        let report = space.build();
+        assert_eq!((summary(&report).as_str(), warned(&report)), ("alpha: up to date, beta: up to date", 1));
+    }
+    assert_eq!(warned(&space.build_only(&["beta"])), 0);
+    space.edit("harbor-tasks/alpha/spec.toml", "verifier = \"shared\"\n", "");
+    assert_eq!(warned(&space.build()), 0);
 }

@@ -191,3 +191,20 @@ fn a_value_of_an_axis_leaves_the_other_combinations_where_they_are() {
     let report = space.build();
     assert_eq!(summary(&report), "alpha-1: up to date, alpha-2: up to date, alpha-3: removed");
 }
+
+#[test]
+fn what_only_a_folder_that_is_gone_needed_is_unused_at_once() {
+    let mut space = TestSpace::with(&["alpha"]);
+    let elsewhere = space.path("target/elsewhere");
+    let usual = std::mem::replace(&mut space.workspace.out, elsewhere);
+    assert!(space.build().is_success());
+    let unused = |space: &TestSpace| {
+        clean(&space.workspace, Scope::Unused(0), &Silent, &AtomicBool::new(false)).unwrap().store
+    };
+    let kept = unused(&space);
+    assert!(kept.removed < kept.before, "what stands there is needed");
+    space.remove("target/elsewhere");
+    space.workspace.out = usual;
+    let gone = unused(&space);
+    assert!(gone.before > 0 && gone.removed == gone.before, "{gone:?}");
+}
