@@ -38,7 +38,7 @@ pub fn check(context: &mut Context<'_>) {
             "say in one sentence what is to be improved",
         );
     }
-    control_characters(context);
+    nul(context);
     authors(context);
     for (index, word) in spec.keywords.iter().enumerate() {
         if word.trim().is_empty() {
@@ -74,8 +74,8 @@ fn authors(context: &mut Context<'_>) {
     }
 }
 
-/// Reports characters that no reader of these words would see, and that files and terminals take for something else.
-fn control_characters(context: &mut Context<'_>) {
+/// Reports the one character that no environment, command or commit can carry. All others are quoted where they go.
+fn nul(context: &mut Context<'_>) {
     let spec = context.spec;
     let mut texts = vec![(vec!["description".to_owned()], spec.description.as_str())];
     let list = |key: &str, index: usize| vec![key.to_owned(), index.to_string()];
@@ -89,14 +89,9 @@ fn control_characters(context: &mut Context<'_>) {
         texts.push((vec!["solution".to_owned(), "message".to_owned()], &solution.message));
     }
     for (path, text) in texts {
-        let is_bad = |character: &char| character.is_control() && !matches!(character, '\n' | '\t');
-        if let Some(bad) = text.chars().find(is_bad) {
+        if text.contains('\0') {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            context.error(
-                &path,
-                format!("the text holds the control character `{}`", bad.escape_debug()),
-                "take it out",
-            );
+            context.error(&path, "the text holds the control character `\\0`", "take it out");
         }
     }
 }
