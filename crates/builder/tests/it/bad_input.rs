@@ -1283,7 +1283,7 @@ fn a_dataset_without_a_row() {
 fn ids_of_rows() {
     insta::assert_snapshot!(rows(format!("{ROWS}{ROWS}")), @r#"
     error: `harbor-tasks/alpha/dataset/rows.jsonl:3`: the id `one` was used before
-          other rows are wrong too: `harbor-tasks/alpha/dataset/rows.jsonl:4`
+           other rows are wrong too: `harbor-tasks/alpha/dataset/rows.jsonl:4`
       --> harbor-tasks/alpha/spec.toml:17:8
        |
     17 | path = "dataset"
