@@ -119,6 +119,7 @@ fn once(
         job: Some(&provenance::describe),
         stop: Some(stop),
         waiting: Some(&|| output::say("another command changes this ledger: waiting until it has finished")),
+        ..Options::default()
     };
     let mut events = Vec::new();
     let report = ledger.import(&paths, &options, |event| events.push(event))?;

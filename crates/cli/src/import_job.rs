@@ -7,6 +7,7 @@ use taskwright_experiment::jobs::Job;
 use taskwright_ledger::Ledger;
 use taskwright_ledger::import::{Event, Options, Outcome, Report};
 use taskwright_ledger::record::Source;
+use taskwright_ledger::redact::Secrets;
 
 use crate::ledger::LedgerArguments;
 use crate::{import, leaderboard, provenance, report};
@@ -26,6 +27,7 @@ pub struct Imported {
 pub fn import(ledger: &LedgerArguments, job: &Job) -> anyhow::Result<Imported> {
     let options = Options {
         source: Source::Run,
+        secrets: secrets(job),
         job: Some(&provenance::describe),
         waiting: Some(&|| say("waiting: another process changes the ledger")),
         ..Options::default()
@@ -38,6 +40,17 @@ pub fn import(ledger: &LedgerArguments, job: &Job) -> anyhow::Result<Imported> {
         }
     })?;
     Ok(Imported { report, odd })
+}
+
+/// The values of the variables that a job takes from this machine: an agent that prints them must not have them recorded.
+fn secrets(job: &Job) -> Secrets {
+    let mut secrets = Secrets::default();
+    for name in job.variables() {
+        if let Some(value) = std::env::var(name).ok().filter(|value| !value.is_empty()) {
+            secrets.add(&value);
+        }
+    }
+    secrets
 }
 
 impl Imported {

@@ -8,6 +8,7 @@ use crate::{output, workspace};
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_ledger::record::{Evidence, Failure, Kept, Trial};
+use taskwright_ledger::redact::clean_text;
 use taskwright_ledger::report::{Content, Excerpt, render};
 use taskwright_ledger::{Filter, Ledger};
 
@@ -143,7 +144,9 @@ fn excerpt(ledger: &Ledger, trial: &Trial) -> Option<Excerpt> {
         trial.evidence.iter().find(|file| file.path == *name && (1..=LONGEST).contains(&file.size))
     })?;
     let end = end(ledger.evidence(trial, &file.path).ok()?).ok()?;
-    Some(Excerpt { title: file.path.clone(), text: String::from_utf8_lossy(&end).into_owned() })
+    // What stayed where it was still has its secrets, and a page is sent to others.
+    let text = clean_text(&String::from_utf8_lossy(&end));
+    Some(Excerpt { title: file.path.clone(), text })
 }
 
 /// The last bytes of what is read, and no more than [`LONGEST`] of it.

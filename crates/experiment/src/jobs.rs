@@ -30,6 +30,7 @@ use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result, failed};
 use taskwright_builder::lock::LockEntry;
 use taskwright_harbor::job::JobFolder;
+use taskwright_harbor::secret_names::is_sensitive;
 
 /// The folder of the jobs, from the workspace's root.
 pub const FOLDER: &str = "jobs";
@@ -138,6 +139,12 @@ impl Job {
         (record.version == VERSION).then_some(record)
     }
 
+    /// The variables of this machine whose values it takes as secrets: those that the manifest names in `secrets`, and
+    /// those that stand under the name of one.
+    pub fn variables(&self) -> Vec<String> {
+        variables(&std::fs::read_to_string(self.config()).unwrap_or_default())
+    }
+
     /// Keeps other processes from running it, until this is dropped; none if another one runs it already.
     pub fn acquire(&self) -> Result<Option<LockFile>> {
         Ok(match LockFile::acquire(self.dir.join(LOCK), &Wait::none())? {
@@ -150,6 +157,18 @@ impl Job {
     pub fn runner(&self) -> Option<String> {
         LockFile::holder(self.dir.join(LOCK))
     }
+}
+
+/// The variables that a lowered configuration takes secrets from, `KEY: ${NAME}`.
+fn variables(config: &str) -> Vec<String> {
+    let variable = |line: &str| {
+        let (key, value) = line.trim().split_once(':')?;
+        let unquoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+        let (key, value) = (unquoted(key), unquoted(value));
+        let name = value.strip_prefix("${")?.strip_suffix('}')?;
+        (key == name || is_sensitive(&key) || is_sensitive(name)).then(|| name.to_owned())
+    };
+    config.lines().filter_map(variable).collect()
 }
 
 /// The jobs of an experiment, or all there are, by name. Folders that are no jobs of ours are passed over.
@@ -176,6 +195,12 @@ pub fn list(root: &Utf8Path, experiment: Option<&str>) -> Result<Vec<Job>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secrets_are_taken_from_variables_that_the_configuration_names() {
+        let config = "agents:\n- env:\n    PLAIN_NAME: ${PLAIN_NAME}\n    A_TOKEN: \"${OTHER}\"\n    REGION: ${WHERE}\n    A_KEY: x\n";
+        assert_eq!(variables(config), ["PLAIN_NAME", "OTHER"]);
+    }
 
     #[test]
     fn one_process_runs_a_job_and_the_others_see_which() {

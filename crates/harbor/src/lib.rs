@@ -10,7 +10,7 @@
 //!   takes, and the run itself, from its start to its end.
 //! - [`child`], [`watch`], [`containers`]: the process of a run, its trials as they end, and what it leaves in Docker.
 //! - [`dataset`]: the digest of a set of tasks.
-//! - [`credentials`]: names under which Harbor expects a credential.
+//! - [`credentials`]: names under which Harbor expects a credential; [`secret_names`]: names under which one stands.
 //! - [`names`]: names of task directories, tasks and steps that Harbor can live with.
 //! - [`version`]: the release of Harbor all this was tested against.
 //!
@@ -62,6 +62,7 @@ pub mod result;
 pub mod rewards;
 #[cfg(feature = "runs")]
 pub mod run;
+pub mod secret_names;
 #[cfg(feature = "task-toml")]
 pub mod task_toml;
 #[cfg(feature = "runs")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use taskwright_harbor::credentials::is_sensitive;
+use taskwright_harbor::secret_names::is_sensitive;
 use taskwright_language::check::{self, Context, is_env_name};
 
 use crate::model::Experiment;

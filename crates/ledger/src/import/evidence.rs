@@ -33,9 +33,18 @@ pub(super) struct Gather<'a> {
 
 impl Gather<'_> {
     /// Takes what is in memory as the content of a file.
-    pub fn content(&mut self, path: String, content: &[u8]) -> Result<()> {
+    fn content(&mut self, path: String, content: &[u8]) -> Result<()> {
+        if self.store.is_none() {
+            return self.clean_content(path, content);
+        }
+        let scrubbed = self.scrubber.scrub(content);
+        self.clean_content(path, &scrubbed)
+    }
+
+    /// The same, of what is without secrets already, or stays where it is.
+    pub fn clean_content(&mut self, path: String, content: &[u8]) -> Result<()> {
         let put = match &mut self.store {
-            Some((store, fresh, known)) => store.put(&self.scrubber.scrub(content), fresh, known)?,
+            Some((store, fresh, known)) => store.put(content, fresh, known)?,
             None => Put { digest: Digest::of(content), size: content.len() as u64, place: None },
         };
         self.keep(path, put);

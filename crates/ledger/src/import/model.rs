@@ -8,6 +8,7 @@ use serde::Serialize;
 use taskwright_base::{Error, Result};
 
 use crate::record::{Provenance, Source};
+use crate::redact::Secrets;
 
 /// How to import.
 #[derive(Default)]
@@ -22,6 +23,8 @@ pub struct Options<'a> {
     pub reference: bool,
     /// The key of the reward that counts, where it is not the usual.
     pub reward_key: Option<String>,
+    /// Values that are secret whatever they look like: those of the variables that whoever ran the trials has named.
+    pub secrets: Secrets,
     /// What tasks were built from, by their content digest.
     pub provenance: HashMap<String, Provenance>,
     /// What is known of the job in a folder besides; it fills in what is not said here.

@@ -21,7 +21,7 @@ use crate::evidence::store::{Fresh, Writer};
 use crate::evidence::{Place, paths};
 use crate::record::agent::Identity;
 use crate::record::{Trial, from_harbor};
-use crate::redact::{Scrubber, Secrets, redact_document};
+use crate::redact::{Marks, Scrubber, look_through, rewrite};
 
 /// What came of something that was found.
 pub(super) enum Done {
@@ -108,14 +108,21 @@ impl Worker {
         };
         let result_digest = Digest::of(&original);
         // Before anything is read out of them, so that nothing that is read can hold a secret.
-        let mut secrets = Secrets::default();
-        let mut documents = vec![Document::new("result.json", original, &mut secrets)];
+        let mut secrets = options.secrets.clone();
+        let mut documents = vec![("result.json", original)];
         for name in ["config.json", "lock.json"] {
-            documents.extend(source.document(name).map(|bytes| Document::new(name, bytes, &mut secrets)));
+            documents.extend(source.document(name).map(|bytes| (name, bytes)));
         }
+        let marks: Vec<Marks> =
+            documents.iter().map(|(_, bytes)| look_through(bytes, &mut secrets)).collect();
         let scrubber = Scrubber::new(&secrets);
-        let clean = scrubber.scrub(documents[0].redacted());
-        let result = match TrialResult::parse(&clean) {
+        let documents: Vec<Document> = documents
+            .into_iter()
+            .zip(&marks)
+            .map(|((name, original), marks)| Document::new(name, original, marks, &scrubber))
+            .collect();
+        let clean = documents[0].redacted();
+        let result = match TrialResult::parse(clean) {
             Ok(result) => result,
             Err(problem) => return refused(&problem),
         };
@@ -139,7 +146,7 @@ impl Worker {
         trial.provenance = options.provenance(job.as_deref(), trial.task_digest.as_deref());
         trial.harbor_version = match job.as_ref().and_then(|job| job.harbor_version()) {
             Some(version) => Some(version.to_owned()),
-            None => infer_version(&clean).ok().map(|range| range.to_string()),
+            None => infer_version(clean).ok().map(|range| range.to_string()),
         };
         trial.job = job.as_ref().map(|job| job.name.clone()).or(trial.job);
         trial.experiment = options.experiment(job.as_deref());
@@ -182,7 +189,7 @@ impl Worker {
         };
         for document in documents {
             let content = if options.reference { &document.original } else { document.redacted() };
-            gather.content(source.name_of(document.name), content)?;
+            gather.clean_content(source.name_of(document.name), content)?;
         }
         if let Some(folder) = &source.folder {
             let names: Vec<&str> = documents.iter().map(|document| document.name).collect();
@@ -233,8 +240,8 @@ struct Document {
 }
 
 impl Document {
-    fn new(name: &'static str, original: Vec<u8>, secrets: &mut Secrets) -> Self {
-        let redacted = match redact_document(&original, secrets) {
+    fn new(name: &'static str, original: Vec<u8>, marks: &Marks, scrubber: &Scrubber) -> Self {
+        let redacted = match rewrite(&original, marks, scrubber) {
             Cow::Borrowed(_) => None,
             Cow::Owned(redacted) => Some(redacted),
         };

@@ -14,8 +14,9 @@ pub struct Secrets {
 
 impl Secrets {
     /// Adds a value, unless it is too short or too plain to be looked for elsewhere.
-    pub(super) fn add(&mut self, value: &str) {
-        let plain = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') && value.len() < 12;
+    pub fn add(&mut self, value: &str) {
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let plain = value.len() < 12 && (is_number || is_word(value));
         if value.len() >= SHORTEST
             && value != REDACTED
             && !plain
@@ -29,6 +30,13 @@ impl Secrets {
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
+}
+
+/// Whether a value is a word, as `always` under `use_api_key`: without it, every other text would have holes in it.
+fn is_word(value: &str) -> bool {
+    let rest = value.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or(value);
+    let is_all = |is_in: fn(&u8) -> bool| value.as_bytes().iter().all(is_in);
+    rest.bytes().all(|byte| byte.is_ascii_lowercase()) || is_all(u8::is_ascii_uppercase)
 }
 
 /// Whether a value is a template that names a variable, `${NAME}` or `${NAME:-default}`.
