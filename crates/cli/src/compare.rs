@@ -2,13 +2,13 @@
 
 use crate::exit::{self, Status};
 use crate::output;
-use taskwright_ledger::compare::{Comparison, Side};
+use taskwright_ledger::compare::{Comparison, Note, Side};
 use taskwright_ledger::leaderboard::Cell;
 use taskwright_ledger::statistics::{Direction, SignificanceMethod};
 
 use crate::selection::{RuleArguments, Selection};
 use taskwright_base::table::{Table, number};
-use taskwright_base::text::clean;
+use taskwright_base::text::{clean, count};
 use taskwright_ledger::leaderboard::interval;
 
 /// Compare two agents on the tasks that both have tried.
@@ -74,24 +74,27 @@ fn summary(comparison: &Comparison) -> String {
     let direction =
         if comparison.rules.direction == Direction::Minimize { " (smaller is better)" } else { "" };
     lines.push(format!(
-        "on the {} tasks that both have: A is better on {}, worse on {}, the same on {same}{direction}",
-        comparison.common, comparison.better, comparison.worse
+        "on the {} that both have: A is better on {}, worse on {}, the same on {same}{direction}",
+        count(comparison.common, "task"),
+        comparison.better,
+        comparison.worse
     ));
     match &comparison.paired {
         None => lines.push("no task has complete trials of both: there is nothing to compare".to_owned()),
         Some(paired) => {
             let significance = &paired.significance;
-            let method = match significance.method {
-                SignificanceMethod::Exact => "exact",
-                SignificanceMethod::Sampled => "sampled",
+            let all = match significance.method {
+                SignificanceMethod::Exact => "all",
+                SignificanceMethod::Sampled => "drawn",
             };
             lines.push(format!(
-                "A - B = {}, 95 % interval {}, p = {} (sign-flip permutation, {method}, {} arrangements)",
+                "A - B = {}, 95 % interval {}, p = {} (by exchanging their trials within tasks: {all} {} ways)",
                 signed(Some(paired.difference)),
                 interval(paired.interval),
                 p_value(significance.p_value),
                 significance.arrangements
             ));
+            lines.extend(comparison.notes.iter().map(remark));
         }
     }
     let spent = [("cost", comparison.cost_usd, "$"), ("time", comparison.seconds, "s")];
@@ -102,11 +105,31 @@ fn summary(comparison: &Comparison) -> String {
     }
     if let Some(value) = comparison.rules.partial {
         let trials = comparison.a.row.partial_counted + comparison.b.row.partial_counted;
-        lines.push(format!(
-            "! {trials} partial trials count as {value}: this compares more than complete trials"
-        ));
+        if trials > 0 {
+            let (trials, s) = (count(trials, "partial trial"), if trials == 1 { "s" } else { "" });
+            lines.push(format!("! {trials} count{s} as {value}: this compares more than complete trials"));
+        }
     }
     lines.join("\n") + "\n"
+}
+
+fn remark(note: &Note) -> String {
+    match note {
+        Note::FewTasks { tasks } => format!("! {} say little of others: the interval is rough", count(*tasks, "task")),
+        Note::LeastP { value } => {
+            format!("! with so few trials that differ, p could not have been below {}", p_value(*value))
+        }
+        Note::Disagree { interval_excludes_zero: true } => {
+            "! the interval excludes 0 and p is not below 0.05: the interval speaks of other tasks of this kind, p of these \
+             trials; take neither for proof"
+                .to_owned()
+        }
+        Note::Disagree { interval_excludes_zero: false } => {
+            "! p is below 0.05 and the interval holds 0: the agents differ on these tasks, and on others of this kind that is \
+             not sure"
+                .to_owned()
+        }
+    }
 }
 
 /// A number with its sign.
@@ -116,7 +139,12 @@ fn signed(value: Option<f64>) -> String {
 }
 
 fn p_value(value: f64) -> String {
-    if value < 0.001 { format!("{value:.1e}") } else { format!("{value:.3}") }
+    if value < 0.001 {
+        return format!("{value:.1e}");
+    }
+    // Four digits only where the fourth says something: 0.0625, but 0.125.
+    let text = format!("{value:.4}");
+    text.strip_suffix('0').unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]
@@ -169,7 +197,10 @@ mod tests {
         A = oracle: 1.000
         B = nop: 0.400
         on the 5 tasks that both have: A is better on 4, worse on 0, the same on 1
-        A - B = +0.600, 95 % interval [0.300, 0.750], p = 0.125 (sign-flip permutation, exact, 16 arrangements)
+        A - B = +0.600, 95 % interval [0.184, 1.016], p = 0.125 (by exchanging their trials within tasks: all 16 ways)
+        ! 5 tasks say little of others: the interval is rough
+        ! with so few trials that differ, p could not have been below 0.125
+        ! the interval excludes 0 and p is not below 0.05: the interval speaks of other tasks of this kind, p of these trials; take neither for proof
         time: A - B = +6.000 s, the mean over these tasks
         ");
         insta::assert_snapshot!(shown(&Rules { partial: Some(0.0), ..Rules::default() }, &["task-5"]), @r"
@@ -180,7 +211,6 @@ mod tests {
         B = nop: -
         on the 0 tasks that both have: A is better on 0, worse on 0, the same on 0
         no task has complete trials of both: there is nothing to compare
-        ! 0 partial trials count as 0: this compares more than complete trials
         ");
     }
 }

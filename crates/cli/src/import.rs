@@ -186,7 +186,8 @@ fn say(arguments: &Arguments, report: &Report, events: &[Event]) -> anyhow::Resu
         }
     }
     let kept = |event: &&Event| {
-        matches!(event.outcome, Outcome::Imported | Outcome::Replaced) && !event.reasons.is_empty()
+        matches!(event.outcome, Outcome::Imported | Outcome::Replaced | Outcome::Duplicate)
+            && !event.reasons.is_empty()
     };
     for event in events.iter().filter(kept).take(SHOWN) {
         output::say(&format!(

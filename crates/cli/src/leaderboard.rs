@@ -8,7 +8,8 @@ use taskwright_ledger::leaderboard::{Leaderboard, Note};
 use taskwright_ledger::statistics::Direction;
 
 use crate::selection::{RuleArguments, Selection};
-use taskwright_base::text::clean;
+use taskwright_base::table::number;
+use taskwright_base::text::{clean, count};
 
 /// Rank the agents by their trials.
 ///
@@ -64,8 +65,23 @@ fn remarks(board: &Leaderboard) -> String {
     if board.rows.iter().any(|row| !row.flagged.is_empty()) {
         lines.push("+ failed, and was graded nevertheless".to_owned());
     }
+    lines.extend(bracket(board));
     lines.extend(board.notes.iter().map(remark));
     lines.join("\n") + "\n"
+}
+
+/// The other end of the bracket, of those for which it is another one.
+fn bracket(board: &Leaderboard) -> Option<String> {
+    const SHOWN: usize = 6;
+    let rows: Vec<String> = board
+        .rows
+        .iter()
+        .filter(|row| row.planned_mean.is_some() && row.planned_mean != row.mean)
+        .map(|row| format!("{} {}", clean(&row.label), number(row.planned_mean)))
+        .collect();
+    let more = if rows.len() > SHOWN { format!(" and {} more", rows.len() - SHOWN) } else { String::new() };
+    let shown = rows[..rows.len().min(SHOWN)].join(", ");
+    (!rows.is_empty()).then(|| format!("with every planned trial that has no reward as 0: {shown}{more}"))
 }
 
 fn remark(note: &Note) -> String {
@@ -76,7 +92,8 @@ fn remark(note: &Note) -> String {
     };
     match note {
         Note::PartialCounted { trials, value } => {
-            format!("! {trials} partial trials count as {value}: this is no leaderboard of complete trials")
+            let (trials, s) = (count(*trials, "partial trial"), if *trials == 1 { "s" } else { "" });
+            format!("! {trials} count{s} as {value}: this is no leaderboard of complete trials")
         }
         Note::DifferentTasks => {
             "! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share"
@@ -84,10 +101,26 @@ fn remark(note: &Note) -> String {
         }
         Note::NoThreshold => "pass@k needs rewards of 0 and 1, or `--threshold`".to_owned(),
         Note::NoVariation { .. } => {
-            "* all tasks have the same mean, from which the bootstrap cannot tell how sure it is".to_owned()
+            "* all tasks have the same mean, which says nothing of how sure it is".to_owned()
         }
         Note::FewTasks { agents } => {
-            format!("fewer than ten tasks make intervals that are too narrow: {}", list(agents))
+            format!("fewer than ten tasks make a rough interval: {}", list(agents))
+        }
+        Note::NearAnEnd { agents } => {
+            format!("so near 0 or 1, intervals of so few tasks are too narrow: {}", list(agents))
+        }
+        Note::CostAtLeast { agents } => {
+            format!(
+                "! the cost is a lower bound where agents were killed before they had reported all: {}",
+                list(agents)
+            )
+        }
+        Note::DifferentScales { tasks } => {
+            format!(
+                "! the mean is over rewards of different size, and mostly that of the larger: {}; `--task` takes those of one \
+                 kind",
+                list(tasks)
+            )
         }
         Note::ChangedTasks { tasks } => format!("! changed between trials: {}", list(tasks)),
     }
@@ -153,9 +186,10 @@ mod tests {
 
         mean over tasks of the mean over each task's complete trials
         + failed, and was graded nevertheless
+        with every planned trial that has no reward as 0: codex (model=small) 0.250, nop 0.000
         ! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share
-        * all tasks have the same mean, from which the bootstrap cannot tell how sure it is
-        fewer than ten tasks make intervals that are too narrow: orac\u{1b}le, codex (model=large), codex (model=small)
+        * all tasks have the same mean, which says nothing of how sure it is
+        fewer than ten tasks make a rough interval: codex (model=large)
         ! changed between trials: b
         ");
         let rules = Rules {
@@ -173,11 +207,11 @@ mod tests {
 
         the reward `loss`, smaller is better, mean over tasks of the mean over each task's complete and partial trials
         + failed, and was graded nevertheless
-        ! 1 partial trials count as 2: this is no leaderboard of complete trials
+        ! 1 partial trial counts as 2: this is no leaderboard of complete trials
         ! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share
         pass@k needs rewards of 0 and 1, or `--threshold`
-        * all tasks have the same mean, from which the bootstrap cannot tell how sure it is
-        fewer than ten tasks make intervals that are too narrow: codex (model=large), codex (model=small), orac\u{1b}le, nop
+        * all tasks have the same mean, which says nothing of how sure it is
+        fewer than ten tasks make a rough interval: codex (model=large)
         ! changed between trials: b
         ");
     }

@@ -61,9 +61,9 @@ pub struct RuleArguments {
     /// Count partial trials too, less those that infrastructure broke or somebody stopped.
     #[arg(long, value_enum, value_name = "WHAT")]
     include: Option<Include>,
-    /// What a partial trial counts as.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0.0, value_parser = reward, requires = "include", allow_negative_numbers = true)]
-    partial_value: f64,
+    /// What a partial trial counts as [default: 0; to be said where smaller is better, or failing would be best].
+    #[arg(long, value_name = "NUMBER", value_parser = reward, requires = "include", required_if_eq_all = [("include", "partial"), ("direction", "minimize")], allow_negative_numbers = true)]
+    partial_value: Option<f64>,
     /// A trial succeeds from this reward on, or down to it where smaller is better [default: 1, if all rewards are 0 or
     /// 1].
     #[arg(long, value_name = "NUMBER", value_parser = reward, allow_negative_numbers = true)]
@@ -96,7 +96,7 @@ impl RuleArguments {
                 Way::Maximize => Direction::Maximize,
                 Way::Minimize => Direction::Minimize,
             },
-            partial: self.include.map(|Include::Partial| self.partial_value),
+            partial: self.include.map(|Include::Partial| self.partial_value.unwrap_or(0.0)),
             threshold: self.threshold,
             k: self.k.clone(),
         }

@@ -10,6 +10,7 @@ use taskwright_ledger::record::{Failure, Source, Status as TrialStatus, Trial};
 
 use crate::ledger::LedgerArguments;
 use taskwright_base::table::{Table, number};
+use taskwright_base::text::brief;
 
 /// List the trials of the ledger.
 #[derive(clap::Args)]
@@ -49,6 +50,9 @@ pub struct Arguments {
     json: bool,
 }
 
+/// How many letters of a value a line shows; JSON has all of them.
+const LONGEST: usize = 60;
+
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Column {
@@ -75,10 +79,12 @@ enum Column {
 }
 
 impl Column {
-    const USUAL: [Self; 9] = [
+    const USUAL: [Self; 11] = [
         Self::Id,
         Self::Trial,
+        Self::Task,
         Self::Agent,
+        Self::Model,
         Self::Status,
         Self::Reward,
         Self::Failure,
@@ -180,14 +186,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut count = 0_u64;
     let listed = ledger.visit(&filter, |trial| {
         count += 1;
-        table.row(arguments.columns.iter().map(|column| column.cell(&trial)));
+        table.row(arguments.columns.iter().map(|column| brief(&column.cell(&trial), LONGEST)));
         Ok(())
     });
     listed?;
     if count > 0 {
         output::print(&table.text())?;
     }
-    output::say(&format!("{count} trials"));
+    if count == 0 && filter != Filter::default() {
+        let what = "no trial in the ledger is like that";
+        return Err(Error::new(what).hint("`cargo xtask trials` without conditions lists all").into());
+    }
+    output::say(&taskwright_base::text::count(count, "trial"));
     Ok(exit::SUCCESS)
 }
 

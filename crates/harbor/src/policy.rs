@@ -83,7 +83,8 @@ pub(crate) fn listed(exception_type: &str) -> Option<(Policy, FailureClass)> {
         | "GKEExecStreamClosedError"
         | "GKEPodNotFoundError"
         | "RuntimeRequestError" => (BROKEN, Infrastructure),
-        "AddTestsDirError" | "DownloadVerifierDirError" => (BROKEN, Verifier),
+        // The machine could not copy files in or out: no word of the verifier was heard.
+        "AddTestsDirError" | "DownloadVerifierDirError" => (BROKEN, Infrastructure),
         "ApiError"
         | "ApiRateLimitError"
         | "ApiInternalServerError"

@@ -20,6 +20,27 @@ fields! {
         timeout_multiplier: Option<f64> = number,
         /// The id of the job that the trial belongs to.
         job_id: Option<String> = text,
+        /// The trial that it was made from, if it ran no agent of its own.
+        source_trial: SourceTrial = |part| SourceTrial::take(part).unwrap_or_default(),
+    }
+}
+
+fields! {
+    /// The trial that another was made from.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    SourceTrial, SourceTrialParts {
+        /// What was done with it: `regrade` verifies anew what it left.
+        action: Option<String> = text,
+        /// Its id.
+        trial_id: Option<String> = text,
+    }
+}
+
+impl SourceTrial {
+    /// The id of the trial whose outcome was graded anew.
+    #[must_use]
+    pub fn regraded(&self) -> Option<&str> {
+        self.trial_id.as_deref().filter(|_| self.action.as_deref() == Some("regrade"))
     }
 }
 

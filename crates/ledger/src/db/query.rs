@@ -57,9 +57,11 @@ impl Ledger {
             }
         };
         let columns = score::COLUMNS.map(|name| read().find(|column| column.stored == Some(name)));
+        let expressions = score::COLUMNS.map(|name| expression(name, filter.reward_key.is_some()));
         let sql = format!(
-            "SELECT {reward}, {} FROM trials WHERE {condition} ORDER BY agent_digest, task",
-            score::COLUMNS.join(", ")
+            "SELECT {reward}, {} FROM trials WHERE {condition} AND trial NOT IN (SELECT trial FROM superseded)
+             ORDER BY agent_digest, task",
+            expressions.join(", ")
         );
         let failed = |error: rusqlite::Error| self.failed(&error);
         let mut statement = self.connection.prepare(&sql).map_err(failed)?;
@@ -74,6 +76,19 @@ impl Ledger {
             })
             .map_err(failed)?;
         rows.collect::<rusqlite::Result<_>>().map_err(failed)
+    }
+
+    /// The keys of the rewards that the trials that a filter lets through have, in order.
+    pub(crate) fn reward_keys(&self, filter: &Filter) -> Result<Vec<String>> {
+        let (condition, values) = condition(filter);
+        let sql = format!(
+            "SELECT DISTINCT key FROM rewards WHERE step = -1 AND trial IN (SELECT trial FROM trials WHERE {condition})
+             ORDER BY key"
+        );
+        let failed = |error: rusqlite::Error| self.failed(&error);
+        let mut statement = self.connection.prepare(&sql).map_err(failed)?;
+        let rows = statement.query_map(params_from_iter(values), |row| row.get(0));
+        rows.and_then(Iterator::collect).map_err(failed)
     }
 
     /// How many trials a filter lets through.
@@ -149,6 +164,21 @@ impl Ledger {
             .optional()
             .map(Option::flatten)
             .map_err(|error| self.failed(&error))
+    }
+}
+
+/// How a column of a score is read. A regrade ran no agent: what its attempt took stands in the trial that it is of. By
+/// another reward than the one that counts, a trial is complete by what `Trial::status_by` says.
+fn expression(column: &'static str, has_metric: bool) -> String {
+    match column {
+        "cost_usd" | "seconds_total" => format!(
+            "CASE WHEN regrade_of IS NULL THEN {column} ELSE coalesce((SELECT old.{column} FROM trials AS old WHERE \
+             old.id = trials.regrade_of), {column}) END"
+        ),
+        "status" if has_metric => "CASE WHEN status = 'missing' THEN status WHEN reward_valid AND coalesce(failure, '') \
+                                   NOT IN ('infrastructure', 'verifier', 'cancelled') THEN 'complete' ELSE 'partial' END"
+            .to_owned(),
+        other => other.to_owned(),
     }
 }
 

@@ -6,7 +6,8 @@ use taskwright_base::{Error, Result};
 use crate::error::database_failed;
 
 /// One step forward each; what the first makes is version 1.
-const MIGRATIONS: &[&str] = &[concat!(include_str!("schema/1.sql"), include_str!("schema/views.sql"))];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), concat!(include_str!("schema/2.sql"), include_str!("schema/views.sql"))];
 
 /// `Tskw`, so that `file` and others can tell a ledger from other databases.
 const APPLICATION: i32 = 0x5473_6b77;

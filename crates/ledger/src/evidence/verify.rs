@@ -46,6 +46,10 @@ impl Ledger {
             problem(&mut verified, what);
         }
         let broken = self.contents(stop, &mut verified, &mut problem)?;
+        match self.digests() {
+            Ok(lines) => lines.into_iter().for_each(|what| problem(&mut verified, what)),
+            Err(error) => problem(&mut verified, self.failed(&error).to_string()),
+        }
         let mut trials = Vec::new();
         // What can be read of a damaged database is checked, the rest is said.
         if let Err(error) = self.numbers(&mut trials) {
@@ -155,6 +159,20 @@ impl Ledger {
         Ok(broken)
     }
 
+    /// Forgets contents that are not what was stored, so that an import stores them anew. What they were is lost already.
+    pub(crate) fn forget_damaged(&mut self, stop: Option<&AtomicBool>) -> Result<()> {
+        let broken = self.contents(stop, &mut Verified::default(), &mut |_: &mut Verified, _| {})?;
+        let mut digests: Vec<Digest> = broken.keys().filter_map(|digest| digest.parse().ok()).collect();
+        digests.sort_unstable_by_key(Digest::bytes);
+        for digest in digests {
+            self.connection
+                .prepare_cached("DELETE FROM blobs WHERE digest = ?1")
+                .and_then(|mut statement| statement.execute([digest.bytes()]))
+                .map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
+    }
+
     /// The names of the packs, and every content in the order in which they lie.
     fn places(&self) -> rusqlite::Result<(Vec<String>, Vec<Place>)> {
         let mut statement = self.connection.prepare("SELECT name FROM packs")?;
@@ -164,6 +182,42 @@ impl Ledger {
         )?;
         let places = statement.query_map([], Place::from_row)?.collect::<rusqlite::Result<_>>()?;
         Ok((packs, places))
+    }
+
+    /// Agents whose configuration is not what their digest was made of, and trials whose list of files is not the one that
+    /// was recorded.
+    fn digests(&self) -> rusqlite::Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut statement =
+            self.connection.prepare("SELECT digest, label, configuration FROM agents ORDER BY digest")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (digest, label, configuration): (String, String, String) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            if digest.len() == 64 && Digest::of(configuration.as_bytes()).hex() != digest {
+                found.push(format!(
+                    "agent `{}`: its configuration is not the one that its digest {} was made of",
+                    label.escape_debug(),
+                    &digest[..12]
+                ));
+            }
+        }
+        let mut statement = self.connection.prepare(
+            "SELECT trial, id, evidence_digest FROM trials WHERE evidence_digest IS NOT NULL ORDER BY trial",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (number, id): (i64, String) = (row.get(0)?, row.get(1)?);
+            if Evidence::digest_of(&query::one(&self.connection, number)?.evidence).bytes()[..]
+                != row.get::<_, Vec<u8>>(2)?[..]
+            {
+                found.push(format!(
+                    "trial `{}`: the list of its files is not the one that was recorded",
+                    id.escape_debug()
+                ));
+            }
+        }
+        Ok(found)
     }
 
     /// The number and the identifier of each trial; of a damaged database as many as can be read before the error.
@@ -255,8 +309,10 @@ impl Ledger {
             again.agent_digest.clone_from(&trial.agent_digest);
         }
         if trial.reward.is_none() {
+            // Without a reward it is not known which one was asked for. What was raised has its class all the same.
+            let class = if again.exception.is_some() { again.failure } else { trial.failure };
             (again.status, again.failure, again.reward, again.reward_key, again.note) =
-                (trial.status, trial.failure, None, None, trial.note.clone());
+                (trial.status, class, None, None, trial.note.clone());
         }
         if again == *trial {
             return Vec::new();

@@ -120,18 +120,31 @@ impl<'a> Apply<'a> {
     }
 
     fn duplicate(&mut self, path: &Path, trial: i64, stamp: Option<Stamp>) -> rusqlite::Result<()> {
+        let mut reasons = Vec::new();
         if let Some(experiment) = &self.options.experiment {
-            self.begin()?;
-            self.connection
-                .prepare_cached("UPDATE trials SET experiment = ?2 WHERE trial = ?1 AND experiment IS NULL")?
-                .execute(params![trial, experiment])?;
+            let other: Option<String> = self
+                .connection
+                .prepare_cached("SELECT experiment FROM trials WHERE trial = ?1")?
+                .query_row([trial], |row| row.get(0))?;
+            match other.filter(|other| other != experiment) {
+                Some(other) => reasons.push(format!(
+                    "belongs to the experiment `{}` already, and stays there",
+                    other.escape_debug()
+                )),
+                None => {
+                    self.begin()?;
+                    self.connection
+                        .prepare_cached("UPDATE trials SET experiment = ?2 WHERE trial = ?1")?
+                        .execute(params![trial, experiment])?;
+                }
+            }
         }
         if let Some(stamp) = stamp {
             self.begin()?;
             self.remember(path, Some(trial), stamp)?;
         }
         self.job.known.push(trial);
-        self.say(Outcome::Duplicate, path, None, Vec::new());
+        self.say(Outcome::Duplicate, path, None, reasons);
         Ok(())
     }
 
@@ -162,7 +175,11 @@ impl<'a> Apply<'a> {
                 self.say(Outcome::Conflict, &new.path, name, reasons);
                 return Ok(());
             }
-            new.trial.experiment = new.trial.experiment.or(old.experiment);
+            // The same trial, only kept or scored otherwise, stays where it is.
+            new.trial.experiment = match is_same {
+                true => old.experiment.or(new.trial.experiment),
+                false => new.trial.experiment.or(old.experiment),
+            };
             write::remove(self.connection, &new.trial.id)?;
             outcome = Outcome::Replaced;
         }

@@ -46,6 +46,9 @@ impl Ledger {
     ) -> Result<Report> {
         let waiting = |_: &str| options.waiting.map_or((), |waiting| waiting());
         let _lock = self.lock(&waiting, &|| options.is_stopped())?;
+        if options.replace && !options.reference {
+            self.forget_damaged(options.stop)?;
+        }
         let directory = self.directory().to_owned();
         let database = self.database();
         let (send, receive) = sync_channel(1);

@@ -221,6 +221,13 @@ fn missing(
 ) -> rusqlite::Result<Trial> {
     let agent = &planned.identity.agent;
     let family = &planned.identity.family;
+    // What is missing stays with the trials of its job that are there.
+    let of_job: Option<String> = connection
+        .prepare_cached(
+            "SELECT experiment FROM trials WHERE job_key = ?1 AND experiment IS NOT NULL LIMIT 1",
+        )?
+        .query_row([&job.key], |row| row.get(0))
+        .optional()?;
     let in_job = found.iter().filter(|trial| trial.family == *family).map(|trial| &trial.agent_digest).min();
     let mut digest = in_job.cloned();
     if digest.is_none() {
@@ -244,7 +251,7 @@ fn missing(
     let id = Digest::of(format!("{}\0{index}", job.key).as_bytes()).hex();
     let trial = Trial {
         id: format!("missing-{}", &id[..32]),
-        experiment: options.experiment(Some(job)),
+        experiment: of_job.or_else(|| options.experiment(Some(job))),
         job: Some(job.name.clone()),
         trial_name: planned.folder.to_owned(),
         task: task.or_else(|| planned.trial.task_name.clone()).unwrap_or_else(|| planned.folder.to_owned()),

@@ -16,7 +16,7 @@ use super::evidence::Gather;
 use super::find::{Candidate, Item, Job};
 use super::model::Options;
 use super::seen::{Stamp, settled};
-use crate::db::{Ledger, write};
+use crate::db::{Ledger, query, write};
 use crate::evidence::store::{Fresh, Writer};
 use crate::evidence::{Place, paths};
 use crate::record::agent::Identity;
@@ -132,7 +132,9 @@ impl Worker {
             write::known(&self.ledger.connection, &trial.id).map_err(|error| self.ledger.failed(&error))?;
         if let Some(known) = &known
             && known.result_digest == Some(result_digest)
-            && !(options.replace && self.is_kept_otherwise(known.trial, options)?)
+            && !(options.replace
+                && (self.is_kept_otherwise(known.trial, options)?
+                    || self.is_scored_otherwise(known.trial, &trial)?))
         {
             return Ok(Done::Duplicate { path, trial: known.trial, stamp });
         }
@@ -213,6 +215,12 @@ impl Worker {
             key.extend_from_slice(word.as_deref().unwrap_or("\0").as_bytes());
         }
         Arc::clone(self.agents.entry(key).or_insert_with(|| Arc::new(Identity::new(&agent, Some(info)))))
+    }
+
+    /// Whether another reward counts in a trial than was asked for before, or another rule made a record of it.
+    fn is_scored_otherwise(&self, number: i64, trial: &Trial) -> Result<bool> {
+        let old = query::one(&self.ledger.connection, number).map_err(|error| self.ledger.failed(&error))?;
+        Ok((old.status, old.reward, &old.reward_key) != (trial.status, trial.reward, &trial.reward_key))
     }
 
     /// Whether evidence of a trial is kept otherwise than is asked for now, or is lost.

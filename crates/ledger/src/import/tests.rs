@@ -12,6 +12,7 @@ use super::reader::{BATCH_TRIALS, PORTION};
 use super::*;
 use crate::record::{Filter, Kept, Provenance, Status, Trial};
 
+mod found;
 mod hostile;
 mod killed;
 

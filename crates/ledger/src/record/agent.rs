@@ -22,7 +22,7 @@ use taskwright_base::Digest;
 use taskwright_harbor::result::{AgentConfig, AgentInfo};
 
 use super::parts::Agent;
-use crate::redact::{REDACTED, is_sensitive};
+use crate::redact::{REDACTED, clean_text, is_sensitive};
 
 /// Keys of the configuration that do not say what the agent is.
 const LEFT_OUT: [&str; 4] = ["concurrency_group", "exclude_logs", "include_logs", "n_concurrent"];
@@ -133,6 +133,8 @@ fn without_secrets(value: &mut Value) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(without_secrets),
+        // A plan is not looked through as the files of a trial are.
+        Value::String(text) => *text = clean_text(text),
         _ => {}
     }
 }

@@ -9,9 +9,13 @@ use super::agent::Identity;
 use super::parts::{Exception, Reward, Seconds, Step, Tokens};
 use super::trial::Trial;
 use super::words::{Failure, Status};
+use crate::rank::statistics::is_reward;
 
 /// How much of an exception's message is kept in the record, in bytes; all of it stands in the evidence.
 const MESSAGE: usize = 8 << 10;
+
+/// Why a number is no reward: see [`is_reward`]. Said at import, so that whoever reads the ledger finds the same.
+const TOO_LARGE: &str = "larger than any reward may be (1e100)";
 
 /// The record of a trial that has ended, without what its own result cannot tell: experiment, source, provenance, evidence.
 ///
@@ -25,7 +29,11 @@ pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str
     let mut note = None;
     let mut reward = None;
     match chosen {
-        Some(Ok(chosen)) => reward = Some((chosen.key.to_owned(), chosen.value)),
+        Some(Ok(chosen)) if is_reward(chosen.value) => reward = Some((chosen.key.to_owned(), chosen.value)),
+        Some(Ok(chosen)) => {
+            class = class.or(Some(Failure::Verifier));
+            note = Some(format!("the reward `{}` is {TOO_LARGE}", chosen.key.escape_debug()));
+        }
         Some(Err(error)) => {
             // That it is unclear which reward counts is nobody's failure.
             if !matches!(error, RewardError::NoSuchKey { .. } | RewardError::Unclear { .. }) {
@@ -73,6 +81,7 @@ pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str
         tokens: tokens(&usage),
         cost_usd: usage.cost_usd,
         steps: result.steps.iter().map(step).collect(),
+        regrade_of: config.source_trial.regraded().map(str::to_owned),
         ..Trial::default()
     }
 }
@@ -106,11 +115,18 @@ fn exception(exception: &result::Exception, step: Option<&str>) -> Exception {
 }
 
 fn rewards_of(rewards: Option<&rewards::Rewards>) -> Vec<Reward> {
-    let each = |(key, reward): (&str, &rewards::Reward)| Reward {
-        key: key.to_owned(),
-        value: reward.value.ok(),
-        text: (reward.value.is_err() || !says(&reward.text, reward.value.ok())).then(|| reward.text.clone()),
-        reason: reward.value.err().map(|reason| reason.to_string()),
+    let each = |(key, reward): (&str, &rewards::Reward)| {
+        let value = reward.value.ok().filter(|value| is_reward(*value));
+        let too_large = reward.value.is_ok().then(|| TOO_LARGE.to_owned());
+        Reward {
+            key: key.to_owned(),
+            value,
+            text: (value.is_none() || !says(&reward.text, value)).then(|| reward.text.clone()),
+            reason: value
+                .is_none()
+                .then(|| reward.value.err().map(|reason| reason.to_string()).or(too_large))
+                .flatten(),
+        }
     };
     rewards.map(|rewards| rewards.iter().map(each).collect()).unwrap_or_default()
 }

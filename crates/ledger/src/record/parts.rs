@@ -1,6 +1,7 @@
 //! The parts of a trial: provenance, exceptions, rewards, times, tokens, steps, files; and its agent.
 
 use serde::{Deserialize, Serialize};
+use taskwright_base::Digest;
 
 use super::words::Kept;
 
@@ -96,6 +97,21 @@ pub struct Evidence {
     pub size: u64,
     /// Where it is.
     pub kept: Kept,
+}
+
+impl Evidence {
+    /// The digest of a list of files, by which it is seen that one was taken out.
+    pub(crate) fn digest_of(evidence: &[Self]) -> Digest {
+        let mut lines: Vec<String> = evidence
+            .iter()
+            .map(|file| {
+                let digest = file.digest.as_deref().unwrap_or_default();
+                format!("{}\0{}\0{digest}\0{}\n", file.path, file.kept, file.size)
+            })
+            .collect();
+        lines.sort_unstable();
+        Digest::of(lines.concat().as_bytes())
+    }
 }
 
 /// An agent that trials of the ledger were made with.

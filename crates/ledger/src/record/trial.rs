@@ -67,6 +67,8 @@ pub struct Trial {
     pub reward_valid: bool,
     /// Why no reward counts, where that is not said by the exception.
     pub note: Option<String>,
+    /// The identifier of the trial that this one graded anew: both are one attempt, and the newer grade counts.
+    pub regrade_of: Option<String>,
     /// When it began: RFC 3339 in UTC with a `Z` at the end, or without a zone when Harbor wrote local time.
     pub started_at: Option<String>,
     /// When it ended, written like [`Self::started_at`].
@@ -286,7 +288,7 @@ pub const COLUMNS: &[Column] = &[
         .stored().shown(Line(Topic::Environment, "harbor")),
     Column::new("source", Text, field!(source), "The command that brought the trial: `eval`, `run` or `import`.")
         .always().stored().shown(Line(Topic::Origin, "source")),
-    Column::new("status", Text, field!(status),
+    Column::new("status", Text, Access { get: status, set: Some(|trial, value| trial.status.read(value)) },
         "`complete` (graded, with a valid reward), `partial` (ran, without one) or `missing` (planned, without a result). \
          Averages are to be taken over complete trials only.")
         .always().stored().shown(Line(Topic::Outcome, "status")),
@@ -300,6 +302,9 @@ pub const COLUMNS: &[Column] = &[
     Column::new("exception_step", Text, part!(exception.step),
         "The step that it was raised in, if it is not the trial's own.").stored(),
     Column::inner("note", Text, field!(note)).shown(Line(Topic::Outcome, "note")),
+    Column::new("regrade_of", Text, field!(regrade_of),
+        "The trial that this one graded anew. Both are one attempt: count the newer only.")
+        .stored().shown(Line(Topic::Outcome, "regrade of")),
     Column::new("reward", Real, Access { get: reward, set: Some(|trial, value| trial.reward.read(value)) },
         "The reward: the one that counts, or the one that `--metric` names.")
         .stored().shown(Lines(Topic::Outcome, "reward", |trial| {
@@ -356,12 +361,39 @@ pub const COLUMNS: &[Column] = &[
     Column::inner("result_digest", Kind::Digest, made!(|row| {
         row.origin.and_then(|origin| origin.result_digest).map_or(Value::Null, |digest| Value::Digest(digest.bytes()))
     })),
+    Column::inner("evidence_digest", Kind::Digest, made!(|row| Value::Digest(Evidence::digest_of(&row.trial.evidence).bytes()))),
     Column::inner("directory", Text, origin!(directory)),
 ];
 
 /// The columns of an export.
 pub fn exported() -> impl Iterator<Item = &'static Column> {
     COLUMNS.iter().filter(|column| column.is_exported)
+}
+
+impl Trial {
+    /// How much came of it by another reward than the one that counts: that none could be chosen, or another one was, says
+    /// nothing of it.
+    pub(crate) fn status_by(&self, metric: &str) -> Status {
+        let broken =
+            matches!(self.failure, Some(Failure::Infrastructure | Failure::Verifier | Failure::Cancelled));
+        match self.status {
+            Status::Missing => Status::Missing,
+            _ if self.reward_valid
+                && !broken
+                && chosen(self, metric).is_some_and(|reward| reward.value.is_some()) =>
+            {
+                Status::Complete
+            }
+            _ => Status::Partial,
+        }
+    }
+}
+
+fn status<'a>(row: &Row<'a>) -> Value<'a> {
+    match row.metric {
+        None => row.trial.status.value(),
+        Some(metric) => Value::text(row.trial.status_by(metric).word()),
+    }
 }
 
 fn reward<'a>(row: &Row<'a>) -> Value<'a> {

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use taskwright_base::text::brief;
 
-use super::numbers::{Link, Number, dollars, grouped, how_many, reward, tokens};
+use super::numbers::{Link, Number, dollars, how_many, reward, tokens};
 use super::subject::Subject;
 use crate::rank::leaderboard::{Note, Row};
-use crate::rank::statistics::{RESAMPLES, SEED};
 
 #[derive(Serialize)]
 pub struct Overview {
@@ -114,8 +113,20 @@ fn warning(note: &Note) -> String {
             names(agents)
         ),
         Note::FewTasks { agents } => {
-            format!("Fewer than ten tasks make intervals that are too narrow: {}.", names(agents))
+            format!("Fewer than ten tasks make a rough interval: {}.", names(agents))
         }
+        Note::NearAnEnd { agents } => format!(
+            "So near 0 or 1, intervals of so few tasks are too narrow: {}.",
+            names(agents)
+        ),
+        Note::CostAtLeast { agents } => format!(
+            "What agents cost that were killed is a lower bound, since they had not reported all: {}.",
+            names(agents)
+        ),
+        Note::DifferentScales { tasks } => format!(
+            "The means are over rewards of different size, and mostly those of the larger: {}.",
+            names(tasks)
+        ),
         Note::ChangedTasks { tasks } => {
             format!("Tasks that changed between trials, by their digests: {}.", names(tasks))
         }
@@ -127,12 +138,9 @@ fn notes() -> Vec<String> {
         "A trial is complete if it was graded, its reward is valid, and infrastructure did not break it; partial if it ran \
          and has no valid reward; missing if it was planned and has no result."
             .to_owned(),
-        format!(
-            "An agent's reward is the mean over tasks of the mean over each task's complete trials. Its 95 % interval is a \
-             cluster bootstrap: whole tasks are drawn with replacement, {} times, from the seed {SEED:#x}. For a single \
-             task of zeros and ones it is Wilson's.",
-            grouped(RESAMPLES as u64)
-        ),
+        "An agent's reward is the mean over tasks of the mean over each task's complete trials. Its 95 % interval is \
+         Student's, from the spread of the tasks' means. For a single task of zeros and ones it is Wilson's."
+            .to_owned(),
         "Cost and time of an agent are means over tasks as well; the sums at the top are over all trials of which they \
          are known. Tokens from a cache are part of those read, and are not counted twice."
             .to_owned(),

@@ -7,4 +7,4 @@ mod pair;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Comparison, Side, TaskPair};
+pub use model::{Comparison, Note, Side, TaskPair};

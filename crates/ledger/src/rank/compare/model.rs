@@ -30,10 +30,34 @@ pub struct Comparison {
     pub mean_b: Option<f64>,
     /// The mean difference, its interval and its p-value; none without a common task.
     pub paired: Option<Paired>,
+    /// What a reader must know to read these rightly.
+    pub notes: Vec<Note>,
     /// The mean difference in cost over the common tasks of which both costs are known, in US dollars.
     pub cost_usd: Option<f64>,
     /// The mean difference in duration over the common tasks of which both are known, in seconds.
     pub seconds: Option<f64>,
+}
+
+/// What a reader must know to read a comparison rightly.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Note {
+    /// The interval rests on few tasks.
+    FewTasks {
+        /// How many.
+        tasks: u64,
+    },
+    /// There are so few arrangements that no outcome could have had a p-value below 0.05.
+    LeastP {
+        /// The least that there is.
+        value: f64,
+    },
+    /// The interval excludes zero and the p-value is not below 0.05, or the other way round: the one asks about other tasks
+    /// of the kind, the other about these.
+    Disagree {
+        /// Which of the two it is.
+        interval_excludes_zero: bool,
+    },
 }
 
 /// One side of a comparison.

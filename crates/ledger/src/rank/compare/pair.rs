@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::rank::leaderboard::{Cell, Cells, Rules, cell, gather, row, success};
-use crate::rank::statistics::{Direction, mean, paired};
+use crate::rank::statistics::{Direction, Paired, SignificanceMethod, mean, paired_trials};
 use crate::record::Score;
 
 use super::choose::Choice;
-use super::model::{Comparison, Side, TaskPair};
+use super::model::{Comparison, Note, Side, TaskPair};
 
 /// Compares two choices by the scores of their trials.
 pub(super) fn compare(a: (Choice, Vec<Score>), b: (Choice, Vec<Score>), rules: &Rules) -> Comparison {
@@ -35,7 +35,42 @@ pub(super) fn compare(a: (Choice, Vec<Score>), b: (Choice, Vec<Score>), rules: &
         experiment: choice.experiment,
         row: row(choice.agent, choice.label, cells, rules, success),
     };
-    summary(side(a, cells_a), side(b, cells_b), tasks, rules, success)
+    let rewards = |cells: &Cells, place: &usize| {
+        cells.get(place).map(|outcomes| outcomes.rewards.clone()).filter(|rewards| !rewards.is_empty())
+    };
+    let trials: Vec<(Vec<f64>, Vec<f64>)> =
+        cells_a.keys().filter_map(|place| rewards(cells_a, place).zip(rewards(cells_b, place))).collect();
+    let paired = paired_trials(&trials);
+    let notes = paired.as_ref().map(|paired| notes(&trials, paired)).unwrap_or_default();
+    let summary = summary(side(a, cells_a), side(b, cells_b), tasks, rules, success);
+    Comparison { paired, notes, ..summary }
+}
+
+/// With fewer tasks than this, an interval of their mean difference rests on little.
+const FEW_TASKS: u64 = 10;
+
+/// The p-value below which agents are commonly said to differ: what the interval's confidence leaves.
+const LEVEL: f64 = 0.05;
+
+fn notes(trials: &[(Vec<f64>, Vec<f64>)], paired: &Paired) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let tasks = trials.len() as u64;
+    if paired.interval.is_some() && tasks < FEW_TASKS {
+        notes.push(Note::FewTasks { tasks });
+    }
+    let test = &paired.significance;
+    // Where both tried as often, the arrangement that is the mirror of another is as far from zero.
+    let extremes = if trials.iter().all(|(a, b)| a.len() == b.len()) { 2.0 } else { 1.0 };
+    #[allow(clippy::cast_precision_loss)] // A power of two at most.
+    let least = (extremes / test.arrangements as f64).min(1.0);
+    if test.method == SignificanceMethod::Exact && least >= LEVEL {
+        notes.push(Note::LeastP { value: least });
+    }
+    let excludes_zero = paired.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0);
+    if paired.interval.is_some() && excludes_zero != (test.p_value < LEVEL) {
+        notes.push(Note::Disagree { interval_excludes_zero: excludes_zero });
+    }
+    notes
 }
 
 fn named(mut scores: Vec<Score>, side: &str) -> Vec<Score> {
@@ -74,7 +109,8 @@ fn summary(a: Side, b: Side, tasks: Vec<TaskPair>, rules: &Rules, success: Optio
         worse: count(-sign),
         mean_a: mean_of(|cell| cell.mean, true),
         mean_b: mean_of(|cell| cell.mean, false),
-        paired: paired(&differences),
+        paired: None,
+        notes: Vec::new(),
         cost_usd: difference_of(|cell| cell.cost_usd),
         seconds: difference_of(|cell| cell.seconds),
         rules: rules.clone(),

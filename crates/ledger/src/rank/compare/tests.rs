@@ -8,7 +8,7 @@ use crate::rank::patterns::TaskPatterns;
 use crate::rank::statistics::{Direction, SignificanceMethod};
 use crate::record::{Agent, Filter, Status, Trial};
 
-use super::Comparison;
+use super::{Comparison, Note};
 
 /// A ledger with trials given by agent (of whose digest this is the first digit), label, experiment, task and reward.
 fn ledger(folder: &std::path::Path, trials: &[(char, &str, &str, &str, Option<f64>)]) -> Ledger {
@@ -71,11 +71,16 @@ fn only_tasks_that_both_have_count() {
     // Of what A did on `one` and `two`: the mean of 3/4 and 1/2. Of B: of 1/4 and 1/2.
     assert_eq!((found.mean_a, found.mean_b), (Some(0.625), Some(0.375)));
     let paired = found.paired.unwrap();
-    // Differences 1/2 and 0: resamples have means 0, 1/4, 1/4 and 1/2, the extremes with a quarter of the probability.
+    // Differences 1/2 and 0: their standard error is 1/4, and with one degree of freedom that is multiplied with 12.7.
     let interval = paired.interval.unwrap();
-    assert_eq!((paired.difference, interval.low, interval.high), (0.25, 0.0, 0.5));
-    // One task that differs: either sign is as far from zero.
-    assert_eq!((paired.significance.p_value, paired.significance.method), (1.0, SignificanceMethod::Exact));
+    assert!((paired.difference - 0.25).abs() < 1e-12 && (interval.low + 2.926_55).abs() < 1e-4, "{paired:?}");
+    // On `one`, 1 and 1/2 against 1/4: of the three ways to deal them out, two are as far from zero.
+    assert_eq!(
+        (paired.significance.arrangements, paired.significance.method),
+        (3, SignificanceMethod::Exact)
+    );
+    assert!((paired.significance.p_value - 2.0 / 3.0).abs() < 1e-12, "{paired:?}");
+    assert_eq!(found.notes, [Note::FewTasks { tasks: 2 }, Note::LeastP { value: 1.0 / 3.0 }]);
     assert_eq!((found.seconds, found.cost_usd), (Some(0.0), None));
     assert_eq!(
         (found.a.experiment.as_deref(), found.a.row.complete, found.b.row.partial),

@@ -3,11 +3,14 @@
 use crate::db::Ledger;
 use crate::rank::patterns::TaskPatterns;
 use crate::record::{Filter, Score};
-use taskwright_base::Result;
+use taskwright_base::{Error, Result};
 
 use super::model::Leaderboard;
 use super::rank::rank;
 use super::rules::Rules;
+
+/// How many keys an error lists.
+const SHOWN: usize = 12;
 
 impl Ledger {
     /// The leaderboard of the trials that a filter and patterns of task names let through. The metric of the rules takes
@@ -27,6 +30,26 @@ impl Ledger {
         let filter = Filter { reward_key: rules.metric.clone(), ..filter.clone() };
         let mut scores = self.scores(&filter)?;
         scores.retain(|score| tasks.matches(&score.task));
+        if let Some(metric) = &rules.metric
+            && scores.iter().all(|score| score.reward.is_none())
+        {
+            self.refuse_unknown(metric, &filter)?;
+        }
         Ok(scores)
+    }
+
+    /// Refuses a reward that no trial has, where they have others.
+    fn refuse_unknown(&self, metric: &str, filter: &Filter) -> Result<()> {
+        let keys = self.reward_keys(filter)?;
+        if keys.is_empty() || keys.iter().any(|key| key == metric) {
+            return Ok(());
+        }
+        let shown: Vec<String> =
+            keys.iter().take(SHOWN).map(|key| format!("`{}`", key.escape_debug())).collect();
+        let more =
+            if keys.len() > SHOWN { format!(" and {} more", keys.len() - SHOWN) } else { String::new() };
+        Err(Error::new(format!("no trial has the reward `{}`", metric.escape_debug()))
+            .hint(format!("there are {}{more}", shown.join(", ")))
+            .usage())
     }
 }

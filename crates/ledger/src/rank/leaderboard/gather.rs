@@ -48,11 +48,15 @@ pub(crate) struct Spent {
     pub(crate) counted: Vec<f64>,
     /// By the others.
     pub(crate) others: Vec<f64>,
+    /// How many of all of these were killed or stopped before they had said all.
+    pub(crate) cut_short: u64,
 }
 
 impl Spent {
-    fn add(&mut self, amount: Option<f64>, counts: bool) {
-        if let Some(amount) = amount.filter(|amount| is_reward(*amount)) {
+    fn add(&mut self, amount: Option<f64>, counts: bool, failure: Option<Failure>) {
+        // Nobody is paid for a trial: less than nothing is a mistake of whoever reported it.
+        if let Some(amount) = amount.filter(|amount| is_reward(*amount) && *amount >= 0.0) {
+            self.cut_short += u64::from(matches!(failure, Some(Failure::Timeout | Failure::Cancelled)));
             if counts { &mut self.counted } else { &mut self.others }.push(amount);
         }
     }
@@ -80,8 +84,8 @@ impl Outcomes {
             }
         };
         self.rewards.extend(counted);
-        self.cost_usd.add(score.cost_usd, counted.is_some());
-        self.seconds.add(score.seconds, counted.is_some());
+        self.cost_usd.add(score.cost_usd, counted.is_some(), score.failure);
+        self.seconds.add(score.seconds, counted.is_some(), None);
         if let Some(failure) = score.failure {
             let failures = if is_complete { &mut self.flagged } else { &mut self.failures };
             *failures.entry(failure).or_default() += 1;

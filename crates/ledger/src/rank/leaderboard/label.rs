@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use crate::record::Agent;
+use crate::redact::REDACTED;
 
 /// How many differing parameters a name may carry, and how many characters a value of one may have. What needs more is
 /// told apart by the beginning of its digest.
 const PARAMETERS: usize = 3;
 const LONGEST: usize = 48;
+
+/// The parameters that are named before others.
+const FIRST: [&str; 2] = ["model", "version"];
 
 /// How many digits of a digest are shown where nothing better tells agents apart.
 const DIGITS: usize = 12;
@@ -28,13 +32,21 @@ pub(crate) fn labels(agents: &[Agent]) -> Vec<String> {
     }
     for place in repeated(&names).into_iter().flatten() {
         let digest: String = agents[place].digest.chars().take(DIGITS).collect();
-        names[place] = format!("{} #{digest}", agents[place].label);
+        names[place] = format!("{} #{digest}", named(&agents[place]));
     }
     // Digests that begin alike, or a label that looks like another's name: what is left is the whole digest.
     for place in repeated(&names).into_iter().flatten() {
         names[place] = format!("{} #{}", agents[place].label, agents[place].digest);
     }
     names
+}
+
+/// The label and the model: where parameters are too many to tell agents apart, whoever reads the digest still sees it.
+fn named(agent: &Agent) -> String {
+    agent
+        .model
+        .as_ref()
+        .map_or_else(|| agent.label.clone(), |model| format!("{} (model={model})", agent.label))
 }
 
 /// The places of every name that occurs more than once.
@@ -83,16 +95,30 @@ fn flatten(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
 /// For each agent the parameters in which the agents differ, as `name=value`.
 fn differences(agents: &[BTreeMap<String, String>]) -> Vec<String> {
     let keys: BTreeSet<&String> = agents.iter().flat_map(BTreeMap::keys).collect();
-    let differing: Vec<&String> = keys
+    let mut differing: Vec<&String> = keys
         .into_iter()
         .filter(|key| agents.iter().any(|agent| agent.get(*key) != agents[0].get(*key)))
+        .collect();
+    // What matters most first, then by alphabet whatever the case of their letters.
+    differing.sort_by_cached_key(|key| {
+        (FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()), key.to_lowercase())
+    });
+    let differing: Vec<&String> = differing
+        .into_iter()
         // A nested parameter's last name is enough to know it by; whoever wants more looks at the configuration.
         .take(PARAMETERS)
         .collect();
     let shown = |agent: &BTreeMap<String, String>| {
         let pairs = differing.iter().map(|key| {
             let name = key.rsplit('.').next().unwrap_or(key);
-            let value = agent.get(*key).map_or("-", String::as_str);
+            let is_variable = key.split('.').any(|part| part == "env");
+            let Some(value) = agent.get(*key) else {
+                return if is_variable { format!("without {name}") } else { format!("{name}=-") };
+            };
+            // Of a variable whose value is not kept, only that it was there is known.
+            if value == REDACTED {
+                return format!("with {name}");
+            }
             let end = value.char_indices().nth(LONGEST).map_or(value.len(), |(end, _)| end);
             format!("{name}={}", &value[..end])
         });

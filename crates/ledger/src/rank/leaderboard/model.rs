@@ -49,10 +49,25 @@ pub enum Note {
         /// Their labels.
         agents: Vec<String>,
     },
-    /// Agents with fewer than ten tasks: a bootstrap over so few makes intervals that are too narrow.
+    /// Agents whose interval rests on fewer than ten tasks.
     FewTasks {
         /// Their labels.
         agents: Vec<String>,
+    },
+    /// Agents that failed, or succeeded, in so few of their tasks that their interval is too narrow.
+    NearAnEnd {
+        /// Their labels.
+        agents: Vec<String>,
+    },
+    /// Agents of which trials were killed or stopped: what these report as their cost is a lower bound.
+    CostAtLeast {
+        /// Their labels.
+        agents: Vec<String>,
+    },
+    /// Tasks whose rewards differ so much in size that a mean over both is mostly that of the first.
+    DifferentScales {
+        /// The one with the largest reward, and the one with the smallest.
+        tasks: Vec<String>,
     },
     /// Tasks that changed between trials that count: their means are over different contents.
     ChangedTasks {

@@ -1,11 +1,11 @@
 //! Makes the leaderboard of collected scores.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rayon::prelude::*;
 
-use crate::rank::statistics::Direction;
+use crate::rank::statistics::{Direction, IntervalMethod};
 use crate::record::{Agent, Score};
 
 use super::gather::{Cells, gather};
@@ -14,8 +14,12 @@ use super::model::{Leaderboard, Note, TaskCells};
 use super::row::{Row, cell, row, success};
 use super::rules::Rules;
 
-/// With fewer tasks than this, a bootstrap over them makes intervals that are too narrow.
+/// With fewer tasks than this, an interval over them is rough.
 const FEW_TASKS: u64 = 10;
+
+/// Where all rewards are 0 or 1: so many tasks' worth of successes, and of failures, an interval needs to hold what it
+/// promises. With 20 tasks of which 19 succeed it covers four times in five.
+const FEW_OUTCOMES: f64 = 5.0;
 
 /// Ranks agents by the scores of their trials.
 ///
@@ -45,7 +49,7 @@ pub fn rank(scores: impl IntoIterator<Item = Score>, agents: &[Agent], rules: &R
             TaskCells { task: task.clone(), cells: rows.iter().map(cell).collect() }
         })
         .collect();
-    let mut notes = notes(&rows, rules, success);
+    let mut notes = notes(&rows, rules, success, &gathered.tasks);
     let tasks_and_changes = gathered.tasks.iter().zip(&gathered.changed);
     let changed: Vec<String> =
         tasks_and_changes.filter(|(_, is_changed)| **is_changed).map(|(task, _)| task.clone()).collect();
@@ -101,11 +105,35 @@ fn number(rows: &mut [(Row, &Cells)]) {
     }
 }
 
-fn notes(rows: &[(Row, &Cells)], rules: &Rules, success: Option<f64>) -> Vec<Note> {
+/// Two tasks, if there are any, whose rewards are of different size: the largest of one is more than twice that of another,
+/// and not all lie between 0 and 1. A mean over them is mostly that of the larger.
+fn unlike(rows: &[(Row, &Cells)]) -> Vec<usize> {
+    let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
+    for (task, outcomes) in rows.iter().flat_map(|(_, cells)| cells.iter()) {
+        for reward in &outcomes.rewards {
+            let size = sizes.entry(*task).or_default();
+            *size = size.max(reward.abs());
+        }
+    }
+    let by_size = |one: &(&usize, &f64), other: &(&usize, &f64)| one.1.total_cmp(other.1);
+    let (Some(least), Some(most)) = (sizes.iter().min_by(by_size), sizes.iter().max_by(by_size)) else {
+        return Vec::new();
+    };
+    if *most.1 > 1.0 && *most.1 > 2.0 * *least.1 { vec![*most.0, *least.0] } else { Vec::new() }
+}
+
+#[allow(clippy::cast_precision_loss)] // Nobody has 2^53 tasks.
+fn count(tasks: u64) -> f64 {
+    tasks as f64
+}
+
+fn notes(rows: &[(Row, &Cells)], rules: &Rules, success: Option<f64>, tasks: &[String]) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(value) = rules.partial {
-        let trials = rows.iter().map(|(row, _)| row.partial_counted).sum();
-        notes.push(Note::PartialCounted { trials, value });
+        let trials: u64 = rows.iter().map(|(row, _)| row.partial_counted).sum();
+        if trials > 0 {
+            notes.push(Note::PartialCounted { trials, value });
+        }
     }
     let counted = |cells: &Cells| -> BTreeSet<usize> {
         cells.iter().filter(|(_, outcomes)| !outcomes.rewards.is_empty()).map(|(task, _)| *task).collect()
@@ -115,19 +143,44 @@ fn notes(rows: &[(Row, &Cells)], rules: &Rules, success: Option<f64>) -> Vec<Not
     if sets.len() > 1 {
         notes.push(Note::DifferentTasks);
     }
+    let scales = unlike(rows);
+    if scales.len() > 1 {
+        notes.push(Note::DifferentScales {
+            tasks: scales.into_iter().map(|task| tasks[task].clone()).collect(),
+        });
+    }
     if success.is_none() && !rules.k.is_empty() {
         notes.push(Note::NoThreshold);
     }
-    let labels = |is_meant: fn(&Row) -> bool| -> Vec<String> {
+    let labels = |is_meant: &dyn Fn(&Row) -> bool| -> Vec<String> {
         rows.iter().map(|(row, _)| row).filter(|row| is_meant(row)).map(|row| row.label.clone()).collect()
     };
-    let still = labels(|row| row.interval.is_some_and(|interval| interval.is_degenerate()));
+    let killed = labels(&|row| row.cost_usd.cut_short > 0);
+    if !killed.is_empty() {
+        notes.push(Note::CostAtLeast { agents: killed });
+    }
+    let still = labels(&|row| row.interval.is_some_and(|interval| interval.is_degenerate()));
     if !still.is_empty() {
         notes.push(Note::NoVariation { agents: still });
     }
-    let few = labels(|row| row.mean.is_some() && row.tasks_counted < FEW_TASKS);
+    let is_spread = |row: &Row| {
+        row.interval.is_some_and(|found| found.method == IntervalMethod::StudentT && !found.is_degenerate())
+    };
+    let few = labels(&|row| is_spread(row) && row.tasks_counted < FEW_TASKS);
     if !few.is_empty() {
         notes.push(Note::FewTasks { agents: few });
+    }
+    let is_binary =
+        success == Some(1.0) && rules.direction == Direction::Maximize && rules.threshold.is_none();
+    let near = labels(&|row| {
+        let outcomes = row.mean.map(|mean| mean.min(1.0 - mean) * count(row.tasks_counted));
+        is_binary
+            && is_spread(row)
+            && row.tasks_counted >= FEW_TASKS
+            && outcomes.is_some_and(|few| few < FEW_OUTCOMES)
+    });
+    if !near.is_empty() {
+        notes.push(Note::NearAnEnd { agents: near });
     }
     notes
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::gather::{Cells, Outcomes, Spent};
 use super::rules::Rules;
-use crate::rank::statistics::{Direction, Interval, bootstrap, mean, pass_at_k, sum, wilson};
+use crate::rank::statistics::{Direction, Interval, mean, pass_at_k, student, sum, wilson};
 use crate::record::{Agent, Failure};
 
 /// One agent configuration.
@@ -32,6 +32,9 @@ pub struct Row {
     pub partial_counted: u64,
     /// The mean over tasks of the mean over each task's trials.
     pub mean: Option<f64>,
+    /// The other end of the bracket: the mean over all tasks, where every trial that was planned and has no reward counts as
+    /// 0. None where smaller is better, or nothing was planned.
+    pub planned_mean: Option<f64>,
     /// Where the mean lies with 95 % confidence; none if too little is known to say.
     pub interval: Option<Interval>,
     /// pass@k, for each `k` that was asked for.
@@ -66,6 +69,9 @@ pub struct Spend {
     pub total: Option<f64>,
     /// How many trials that sum is over.
     pub known: u64,
+    /// How many of these were killed or stopped: what the agent was in the middle of was never reported, so that of money
+    /// the mean and the sum are at least what was spent.
+    pub cut_short: u64,
 }
 
 /// What an agent did on a task.
@@ -121,6 +127,14 @@ fn binary_interval(rewards: &[f64]) -> Option<Interval> {
     wilson(successes(rewards, 1.0, Direction::Maximize), rewards.len() as u64)
 }
 
+/// What an interval says of rewards that are all 0 or 1: a mean of these lies between.
+fn within_bounds(interval: Interval, outcomes: &[&Outcomes]) -> Interval {
+    if !outcomes.iter().all(|outcomes| is_binary(&outcomes.rewards)) {
+        return interval;
+    }
+    Interval { low: interval.low.max(0.0), high: interval.high.min(1.0), ..interval }
+}
+
 /// The row of an agent in a leaderboard, not yet ranked.
 pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, success: Option<f64>) -> Row {
     let outcomes: Vec<&Outcomes> = cells.values().collect();
@@ -131,7 +145,7 @@ pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, suc
         counted.iter().filter_map(|outcomes| mean(outcomes.rewards.iter().copied())).collect();
     let interval = match counted[..] {
         [one] => binary_interval(&one.rewards),
-        _ => bootstrap(&means),
+        _ => student(&means).map(|interval| within_bounds(interval, &counted)),
     };
     let pass = |k: &u32| {
         let estimates: Vec<f64> = success
@@ -155,6 +169,7 @@ pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, suc
         missing: total(|outcomes| outcomes.missing),
         partial_counted: total(|outcomes| outcomes.partial_counted),
         mean: mean(means),
+        planned_mean: planned_mean(&outcomes, rules),
         interval,
         pass_at_k: rules.k.iter().map(pass).collect(),
         cost_usd: spend(&outcomes, |outcomes| &outcomes.cost_usd),
@@ -162,6 +177,19 @@ pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, suc
         failures: failures(&outcomes, |outcomes| &outcomes.failures),
         flagged: failures(&outcomes, |outcomes| &outcomes.flagged),
     }
+}
+
+fn planned_mean(outcomes: &[&Outcomes], rules: &Rules) -> Option<f64> {
+    if rules.direction == Direction::Minimize {
+        return None;
+    }
+    let of_task = |outcomes: &&Outcomes| {
+        let planned = outcomes.complete + outcomes.partial + outcomes.missing;
+        let without = planned.saturating_sub(outcomes.rewards.len() as u64);
+        let zeros = std::iter::repeat_n(0.0, usize::try_from(without).unwrap_or_default());
+        mean(outcomes.rewards.iter().copied().chain(zeros))
+    };
+    mean(outcomes.iter().filter_map(of_task))
 }
 
 fn spend(outcomes: &[&Outcomes], of: fn(&Outcomes) -> &Spent) -> Spend {
@@ -175,6 +203,7 @@ fn spend(outcomes: &[&Outcomes], of: fn(&Outcomes) -> &Spent) -> Spend {
         mean: mean(means),
         total: (!all.is_empty()).then(|| sum(all.iter().copied())),
         known: all.len() as u64,
+        cut_short: outcomes.iter().map(|outcomes| of(outcomes).cut_short).sum(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The terms of every statistic: rewards, their direction, and intervals.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -18,7 +19,7 @@ pub fn is_reward(value: f64) -> bool {
 }
 
 /// Where a mean lies with a confidence of [`CONFIDENCE`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,
@@ -29,10 +30,25 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it has no width: every task has the same mean, so that a bootstrap has nothing to vary. It says nothing
+    /// Whether it has no width: every task has the same mean, so that there is no spread to go by. It says nothing
     /// of how sure the mean is, and must not be shown as if it did.
     pub fn is_degenerate(&self) -> bool {
         self.low >= self.high
+    }
+}
+
+/// One without a width says so: whoever reads it must not take it for certainty.
+impl Serialize for Interval {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = 3 + usize::from(self.is_degenerate());
+        let mut object = serializer.serialize_struct("Interval", fields)?;
+        object.serialize_field("low", &self.low)?;
+        object.serialize_field("high", &self.high)?;
+        object.serialize_field("method", &self.method)?;
+        if self.is_degenerate() {
+            object.serialize_field("all_tasks_alike", &true)?;
+        }
+        object.end()
     }
 }
 
@@ -40,6 +56,8 @@ impl Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
+    /// From the spread of the task means, by Student's distribution ([`student`](super::student)).
+    StudentT,
     /// By drawing whole tasks with replacement ([`bootstrap`](super::bootstrap)).
     ClusterBootstrap,
     /// From the number of successes of one task with rewards of 0 and 1 ([`wilson`](super::wilson)).

@@ -8,7 +8,9 @@ mod bootstrap;
 mod interval;
 mod paired;
 mod pass;
+mod permutation;
 mod random;
+mod student;
 #[cfg(test)]
 mod tests;
 mod wilson;
@@ -17,5 +19,7 @@ pub use bootstrap::{RESAMPLES, bootstrap};
 pub use interval::{CONFIDENCE, Direction, Interval, IntervalMethod, LARGEST_REWARD, SEED, is_reward};
 pub use paired::{ARRANGEMENTS, EXACT_UP_TO, Paired, Significance, SignificanceMethod, paired};
 pub use pass::pass_at_k;
+pub use permutation::paired_trials;
+pub use student::student;
 pub(crate) use taskwright_base::number::{mean, sum};
 pub use wilson::wilson;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use taskwright_base::number::{count, mean_of_sorted};
 
-use super::bootstrap::bootstrap;
 use super::interval::{Interval, SEED};
 use super::random::SplitMix64;
+use super::student::student;
 
 /// Up to so many tasks that differ, every arrangement of signs is tried; beyond, [`ARRANGEMENTS`] are drawn.
 pub const EXACT_UP_TO: usize = 20;
@@ -14,31 +14,31 @@ pub const EXACT_UP_TO: usize = 20;
 pub const ARRANGEMENTS: u32 = 9_999;
 
 /// Sums this close, as a share of the sum of all magnitudes, count as equal: they differ by rounding only.
-const EQUAL: f64 = 1e-9;
+pub(super) const EQUAL: f64 = 1e-9;
 
 /// What the differences between two agents amount to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Paired {
     /// The mean of the differences.
     pub difference: f64,
-    /// Where it lies with 95 % confidence, by a cluster bootstrap over the tasks; none for one task.
+    /// Where it lies with 95 % confidence, by Student's distribution over the tasks; none for one task.
     pub interval: Option<Interval>,
     /// How likely a difference as large as this would be if the agents were alike.
     pub significance: Significance,
 }
 
-/// The outcome of the sign-flip permutation test.
+/// The outcome of the permutation test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Significance {
     /// The two-sided p-value, in (0, 1].
     pub p_value: f64,
     /// Whether every arrangement was tried.
     pub method: SignificanceMethod,
-    /// How many arrangements of signs it rests on.
+    /// How many arrangements it rests on: ways to exchange the agents' trials within tasks.
     pub arrangements: u64,
 }
 
-/// Whether every arrangement of signs was tried.
+/// Whether every arrangement was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignificanceMethod {
@@ -62,7 +62,7 @@ pub fn paired(differences: &[f64]) -> Option<Paired> {
     let is_mirrored = forward < backward;
     let sorted = if is_mirrored { backward } else { forward };
     let difference = mean_of_sorted(&sorted)?;
-    let interval = bootstrap(&sorted);
+    let interval = student(&sorted);
     let significance = sign_flip(&sorted);
     if !is_mirrored {
         return Some(Paired { difference, interval, significance });
@@ -120,6 +120,6 @@ fn arrangements_as_far(differences: &[f64], sum: f64, far: f64) -> u64 {
 }
 
 #[allow(clippy::cast_possible_truncation)]
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     count(part as usize) / count(whole as usize)
 }
