@@ -71,6 +71,7 @@ pub fn policy(exception_type: &str) -> Policy {
 }
 
 /// The policy and class of a type that Harbor lists; the class of every other depends on when it was raised.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn listed(exception_type: &str) -> Option<(Policy, FailureClass)> {
     Some(match exception_type {
         "EnvironmentStartTimeoutError"
@@ -82,9 +83,10 @@ pub(crate) fn listed(exception_type: &str) -> Option<(Policy, FailureClass)> {
         | "SSHAccessError"
         | "GKEExecStreamClosedError"
         | "GKEPodNotFoundError"
-        | "RuntimeRequestError" => (BROKEN, Infrastructure),
+        | "RuntimeRequestError"
         // The machine could not copy files in or out: no word of the verifier was heard.
-        "AddTestsDirError" | "DownloadVerifierDirError" => (BROKEN, Infrastructure),
+        | "AddTestsDirError"
+        | "DownloadVerifierDirError" => (BROKEN, Infrastructure),
         "ApiError"
         | "ApiRateLimitError"
         | "ApiInternalServerError"

@@ -176,9 +176,10 @@ impl<'a> Apply<'a> {
                 return Ok(());
             }
             // The same trial, only kept or scored otherwise, stays where it is.
-            new.trial.experiment = match is_same {
-                true => old.experiment.or(new.trial.experiment),
-                false => new.trial.experiment.or(old.experiment),
+            new.trial.experiment = if is_same {
+                old.experiment.or(new.trial.experiment)
+            } else {
+                new.trial.experiment.or(old.experiment)
             };
             write::remove(self.connection, &new.trial.id)?;
             outcome = Outcome::Replaced;

@@ -20,6 +20,7 @@ const TOO_LARGE: &str = "larger than any reward may be (1e100)";
 /// The record of a trial that has ended, without what its own result cannot tell: experiment, source, provenance, evidence.
 ///
 /// `reward_key` names the reward that counts, if it is not the usual.
+#[expect(clippy::too_many_lines, reason = "one field after the other")]
 pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str>) -> Trial {
     let config = result.config();
     let failure = exceptions::failure(result, AgentCode::Stock);
