@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use taskwright_testing::needs_engine;
+use taskwright_testing::{IMAGE, needs_engine};
 
 use crate::task::{self, LABEL, SECRET};
 
-const IMAGE: &str = "python:3.13-trixie";
 /// Tells the stages of one run apart.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
