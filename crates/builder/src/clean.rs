@@ -11,7 +11,7 @@ use crate::gc::{self, Collected};
 use crate::lost::set_aside;
 use crate::observe::Observer;
 use crate::pending::Pending;
-use crate::publish::remove_tree;
+use crate::publish::{remove_file, remove_tree};
 use crate::state::State;
 use crate::store::Store;
 use crate::workspace::{WHERE, Workspace, WorkspaceLock};
@@ -66,12 +66,7 @@ pub fn clean(
     remove_tree(&workspace.staging_dir())?;
     pending.keep_unknown(&state);
     pending.save()?;
-    match fs::remove_file(&state_file) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(failed("removing", &state_file)(error));
-        }
-        _ => {}
-    }
+    remove_file(&state_file)?;
     if scope == Scope::OutputsAndStore {
         cleaned.store = gc::size(&Store::open(&workspace.store_dir())?)?;
         remove_tree(&workspace.store_dir())?;
@@ -91,13 +86,7 @@ fn forget_vanished(workspace: &Workspace) -> Result<()> {
             continue;
         }
         for kind in ["state-", "pending-", WHERE] {
-            let path = folder.join(format!("{kind}{pair}"));
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(failed("removing", &path)(error));
-                }
-                _ => {}
-            }
+            remove_file(&folder.join(format!("{kind}{pair}")))?;
         }
     }
     Ok(())

@@ -6,8 +6,8 @@ use std::fs;
 
 use taskwright_harbor::names::check_dir_name;
 
-use crate::error::{advised, failed};
-use crate::publish::is_output;
+use crate::error::advised;
+use crate::publish::{is_output, remove_file};
 use crate::state::State;
 use crate::workspace::Workspace;
 use taskwright_base::Result;
@@ -52,11 +52,6 @@ impl<'a> Pending<'a> {
             let text: String = self.noted.iter().flat_map(|name| [name, "\n"]).collect();
             return atomic(&path, Durable::No, text.as_bytes()).map_err(advised);
         }
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(failed("removing", &path)(error))
-            }
-            _ => Ok(()),
-        }
+        remove_file(&path)
     }
 }

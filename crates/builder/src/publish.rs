@@ -511,6 +511,14 @@ fn set_folder_mode(path: &Utf8Path) -> Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(failed("protecting", path))
 }
 
+/// Removes a file, if it is there.
+pub fn remove_file(path: &Utf8Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error("removing", path, &error)),
+        _ => Ok(()),
+    }
+}
+
 /// Removes a folder with everything in it, if it is there.
 pub fn remove_tree(path: &Utf8Path) -> Result<()> {
     match fs::remove_dir_all(path) {

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 use taskwright_base::Error;
 
-use camino::Utf8PathBuf;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -12,9 +11,10 @@ use serde_json::{Value, json};
 use taskwright_builder::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
 
 use crate::exit::{self, Status as Exit};
+use crate::interrupt;
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
 use crate::set::parameters;
-use crate::{interrupt, workspace};
+use crate::workspace::{self, Places};
 
 /// Build the task directories that the specs in harbor-tasks/ describe.
 #[derive(clap::Args)]
@@ -46,16 +46,8 @@ pub struct Arguments {
     /// How many threads work; as many as there are processors if not given.
     #[arg(long, short, value_parser = clap::value_parser!(u64).range(1..=1024))]
     jobs: Option<u64>,
-    /// Where to build to, instead of target/harbor-tasks.
-    #[arg(long, value_name = "DIR")]
-    out: Option<Utf8PathBuf>,
-
-    /// Where to keep what spares work the next time, instead of target/taskwright.
-    #[arg(long, value_name = "DIR")]
-    cache: Option<Utf8PathBuf>,
-    /// Where in this workspace the specs are, instead of harbor-tasks.
-    #[arg(long, value_name = "DIR")]
-    specs: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    places: Places,
     /// Give a parameter of the specs another value.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -90,16 +82,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// Builds, and says what became of it.
 fn report(arguments: &Arguments) -> anyhow::Result<Report> {
-    let mut workspace = workspace::this()?;
-    if let Some(specs) = &arguments.specs {
-        workspace.specs = workspace::specs_folder(&workspace, specs)?;
-    }
-    if let Some(out) = &arguments.out {
-        workspace.out = workspace::from_here(out)?;
-    }
-    if let Some(cache) = &arguments.cache {
-        workspace.cache = workspace::from_here(cache)?;
-    }
+    let workspace = arguments.places.workspace()?;
     let options = Options {
         names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
         intent: if arguments.locked {

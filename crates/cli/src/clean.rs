@@ -1,14 +1,14 @@
 //! `cargo xtask clean`.
 
-use camino::Utf8PathBuf;
 use taskwright_base::Error;
 use taskwright_base::text::count;
 use taskwright_builder::Observer;
 use taskwright_builder::clean::{Scope, clean};
 
 use crate::exit::{self, Status};
+use crate::interrupt;
 use crate::output::{self, say};
-use crate::{interrupt, workspace};
+use crate::workspace::Places;
 
 /// Remove the built tasks, the store, or what the store holds without need.
 #[derive(clap::Args)]
@@ -25,15 +25,8 @@ pub struct Arguments {
     /// With --unused: stop once the store holds at most this much, for example 500MiB.
     #[arg(long, value_name = "SIZE", requires = "unused", default_value = "0")]
     keep: String,
-    /// Where the tasks were built to, instead of target/harbor-tasks.
-    #[arg(long, value_name = "DIR")]
-    out: Option<Utf8PathBuf>,
-    /// Where what spares work was kept, instead of target/taskwright.
-    #[arg(long, value_name = "DIR")]
-    cache: Option<Utf8PathBuf>,
-    /// Where in this workspace the specs are, instead of harbor-tasks.
-    #[arg(long, value_name = "DIR")]
-    specs: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// Runs the command.
@@ -43,16 +36,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         (false, true) => Scope::Unused(bytes(&arguments.keep)?),
         (false, false) => Scope::Outputs,
     };
-    let mut workspace = workspace::this()?;
-    if let Some(specs) = &arguments.specs {
-        workspace.specs = workspace::specs_folder(&workspace, specs)?;
-    }
-    if let Some(out) = &arguments.out {
-        workspace.out = workspace::from_here(out)?;
-    }
-    if let Some(cache) = &arguments.cache {
-        workspace.cache = workspace::from_here(cache)?;
-    }
+    let workspace = arguments.places.workspace()?;
     let cleaned = clean(&workspace, scope, &Waiter, &*interrupt::flag()?)?;
     for lost in &cleaned.lost {
         output::print(&format!("moved what no build wrote to {lost}\n"))?;

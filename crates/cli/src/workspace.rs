@@ -2,8 +2,40 @@
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
 use taskwright_base::Error;
 use taskwright_builder::Workspace;
+
+/// Where a command's workspace has its parts, for commands that can be told.
+#[derive(Debug, Args)]
+pub struct Places {
+    /// Where tasks are built, instead of target/harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    out: Option<Utf8PathBuf>,
+    /// Where what spares work the next time is kept, instead of target/taskwright.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<Utf8PathBuf>,
+    /// Where in this workspace the specs are, instead of harbor-tasks.
+    #[arg(long, value_name = "DIR")]
+    specs: Option<Utf8PathBuf>,
+}
+
+impl Places {
+    /// The workspace of this command, with its parts where they were said to be.
+    pub fn workspace(&self) -> anyhow::Result<Workspace> {
+        let mut workspace = this()?;
+        if let Some(specs) = &self.specs {
+            workspace.specs = specs_folder(&workspace, specs)?;
+        }
+        if let Some(out) = &self.out {
+            workspace.out = from_here(out)?;
+        }
+        if let Some(cache) = &self.cache {
+            workspace.cache = from_here(cache)?;
+        }
+        Ok(workspace)
+    }
+}
 
 /// The workspace that this command was compiled in, so that it works from any folder below it.
 pub fn this() -> anyhow::Result<Workspace> {
@@ -36,7 +68,7 @@ pub fn here() -> anyhow::Result<Utf8PathBuf> {
 ///
 /// # Errors
 /// A folder that is not in the workspace, or that holds no spec: a slip must not look like a build of nothing.
-pub fn specs_folder(workspace: &Workspace, named: &Utf8Path) -> anyhow::Result<Utf8PathBuf> {
+fn specs_folder(workspace: &Workspace, named: &Utf8Path) -> anyhow::Result<Utf8PathBuf> {
     let wrong = |what: String, hint: &str| Err(Error::new(what).hint(hint).usage().into());
     let Ok(folder) = from_here(named)?.canonicalize_utf8() else {
         return wrong(format!("there is no folder `{named}`"), "`--specs` names a folder from here");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::rank::leaderboard::{Cell, Cells, Rules, cell, gather, row, success};
+use crate::rank::leaderboard::{Cell, Cells, FEW_TASKS, Rules, cell, gather, row, success};
 use crate::rank::statistics::{Direction, Paired, SignificanceMethod, mean, paired_trials};
 use crate::record::Score;
 
@@ -42,12 +42,8 @@ pub(super) fn compare(a: (Choice, Vec<Score>), b: (Choice, Vec<Score>), rules: &
         cells_a.keys().filter_map(|place| rewards(cells_a, place).zip(rewards(cells_b, place))).collect();
     let paired = paired_trials(&trials);
     let notes = paired.as_ref().map(|paired| notes(&trials, paired)).unwrap_or_default();
-    let summary = summary(side(a, cells_a), side(b, cells_b), tasks, rules, success);
-    Comparison { paired, notes, ..summary }
+    Comparison { paired, notes, ..summary(side(a, cells_a), side(b, cells_b), tasks, rules, success) }
 }
-
-/// With fewer tasks than this, an interval of their mean difference rests on little.
-const FEW_TASKS: u64 = 10;
 
 /// The p-value below which agents are commonly said to differ: what the interval's confidence leaves.
 const LEVEL: f64 = 0.05;

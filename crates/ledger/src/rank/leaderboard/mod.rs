@@ -15,6 +15,7 @@ pub use columns::{Column, Group, Value, columns, interval};
 pub(crate) use gather::{Cells, gather};
 pub(crate) use label::labels;
 pub use model::{Leaderboard, Note, TaskCells};
+pub(crate) use rank::FEW_TASKS;
 pub use rank::rank;
 pub use row::{Cell, PassAtK, Row, Spend};
 pub(crate) use row::{cell, row, success};

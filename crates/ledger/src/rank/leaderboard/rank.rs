@@ -15,7 +15,7 @@ use super::row::{Row, cell, row, success};
 use super::rules::Rules;
 
 /// With fewer tasks than this, an interval over them is rough.
-const FEW_TASKS: u64 = 10;
+pub(crate) const FEW_TASKS: u64 = 10;
 
 /// Where all rewards are 0 or 1: so many tasks' worth of successes, and of failures, an interval needs to hold what it
 /// promises. With 20 tasks of which 19 succeed it covers four times in five.

@@ -52,6 +52,11 @@ pub enum SignificanceMethod {
 ///
 /// With the sides exchanged, everything is the same but for the sign of the difference and of its interval.
 pub fn paired(differences: &[f64]) -> Option<Paired> {
+    paired_by(differences, sign_flip)
+}
+
+/// The same by a test of the caller's, which is given the differences in order.
+pub(super) fn paired_by(differences: &[f64], test: impl FnOnce(&[f64]) -> Significance) -> Option<Paired> {
     let sorted = |sign: f64| {
         let mut sorted: Vec<_> = differences.iter().map(|difference| sign * difference + 0.0).collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -63,7 +68,7 @@ pub fn paired(differences: &[f64]) -> Option<Paired> {
     let sorted = if is_mirrored { backward } else { forward };
     let difference = mean_of_sorted(&sorted)?;
     let interval = student(&sorted);
-    let significance = sign_flip(&sorted);
+    let significance = test(&sorted);
     if !is_mirrored {
         return Some(Paired { difference, interval, significance });
     }

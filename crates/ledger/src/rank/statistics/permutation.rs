@@ -7,7 +7,7 @@ use taskwright_base::number::{count, mean};
 
 use super::interval::SEED;
 use super::paired::{
-    ARRANGEMENTS, EQUAL, EXACT_UP_TO, Paired, Significance, SignificanceMethod, paired, ratio,
+    ARRANGEMENTS, EQUAL, EXACT_UP_TO, Paired, Significance, SignificanceMethod, paired, paired_by, ratio,
 };
 use super::random::SplitMix64;
 
@@ -21,12 +21,11 @@ pub fn paired_trials(tasks: &[Trials]) -> Option<Paired> {
     let mean = |rewards: &[f64]| mean(rewards.iter().copied());
     let difference = |(a, b): &Trials| Some(mean(a)? - mean(b)? + 0.0);
     let differences: Vec<f64> = tasks.iter().filter_map(difference).collect();
-    let found = paired(&differences)?;
     // Of one trial each, to exchange them is to turn the sign.
     if tasks.iter().all(|(a, b)| a.len() == 1 && b.len() == 1) {
-        return Some(found);
+        return paired(&differences);
     }
-    Some(Paired { significance: exchange(tasks), ..found })
+    paired_by(&differences, |_| exchange(tasks))
 }
 
 /// A task whose trials can be exchanged.
