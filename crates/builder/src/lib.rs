@@ -42,4 +42,4 @@ pub use gc::Collected;
 pub use key::Change;
 pub use observe::{Boundary, Observer, Silent};
 pub use report::{Failure, Report, Status, TaskReport};
-pub use workspace::{Binary, Workspace};
+pub use workspace::{Binary, Workspace, resolved};

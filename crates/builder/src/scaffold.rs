@@ -75,9 +75,6 @@ pub struct Scaffold {
 }
 
 /// Makes the folder of a new spec.
-///
-/// It is written beside its place and renamed, so that a full disk or an interruption leaves nothing behind and an
-/// existing folder is never touched.
 pub fn scaffold(workspace: &Workspace, name: &str, mode: Mode, stop: &AtomicBool) -> Result<Scaffold> {
     let name = Name::new(name)?;
     let files = match mode {
@@ -85,20 +82,8 @@ pub fn scaffold(workspace: &Workspace, name: &str, mode: Mode, stop: &AtomicBool
         Mode::B => files::mode_b(&name),
     };
     let folder = workspace.specs.join(&name.task);
-    let specs = workspace.root.join(&workspace.specs);
+    make_folder(&workspace.root.join(&workspace.specs), &workspace.specs, &name.task, &files, stop)?;
     let place = workspace.root.join(&folder);
-    if fs::symlink_metadata(&place).is_ok() {
-        return Err(taken(&folder));
-    }
-    let was_there = specs.exists();
-    let made = make(&specs, &workspace.specs, &name.task, &files, stop);
-    if made.is_err() && !was_there {
-        // Only an empty folder can be removed this way: what somebody else put there meanwhile stays.
-        let _ = fs::remove_dir(&specs);
-    }
-    if !made? {
-        return Err(taken(&folder));
-    }
     let mut files: Vec<_> = files.into_iter().map(|file| file.path).collect();
     files.sort();
     let obstacle = match Repository::containing(&place) {
@@ -107,6 +92,41 @@ pub fn scaffold(workspace: &Workspace, name: &str, mode: Mode, stop: &AtomicBool
         Err(error) => Some(error),
     };
     Ok(Scaffold { folder, files, obstacle })
+}
+
+/// Makes the folder `name` with its files in `specs`, which errors call `shown`.
+///
+/// It is written beside its place and renamed, so that a full disk or an interruption leaves nothing behind and an
+/// existing folder is never touched.
+///
+/// # Errors
+/// What stands there already, and whatever keeps a file from being written. Nothing was made then.
+pub fn make_folder(
+    specs: &Utf8Path,
+    shown: &Utf8Path,
+    name: &str,
+    files: &[File],
+    stop: &AtomicBool,
+) -> Result<()> {
+    refuse_taken(specs, shown, name)?;
+    let was_there = specs.exists();
+    let made = make(specs, shown, name, files, stop);
+    if made.is_err() && !was_there {
+        // Only an empty folder can be removed this way: what somebody else put there meanwhile stays.
+        let _ = fs::remove_dir(specs);
+    }
+    if made? { Ok(()) } else { Err(taken(&shown.join(name))) }
+}
+
+/// Refuses a name that something in the folder of specs has already.
+///
+/// # Errors
+/// One that says so.
+pub fn refuse_taken(specs: &Utf8Path, shown: &Utf8Path, name: &str) -> Result<()> {
+    match fs::symlink_metadata(specs.join(name)) {
+        Ok(_) => Err(taken(&shown.join(name))),
+        Err(_) => Ok(()),
+    }
 }
 
 fn taken(folder: &Utf8Path) -> Error {

@@ -162,7 +162,7 @@ impl Workspace {
 }
 
 /// A path without links, as far as it exists.
-fn resolved(path: &Utf8Path) -> Utf8PathBuf {
+pub fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     let real = path.ancestors().find_map(|above| Some((above, above.canonicalize_utf8().ok()?)));
     match real {
         Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Utf8Path::new(""))),

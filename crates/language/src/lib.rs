@@ -49,6 +49,8 @@ pub use load::{Loaded, LoadedSpec, load};
 #[cfg(feature = "language")]
 pub use model::Spec;
 #[cfg(feature = "language")]
+pub use paths::normalize;
+#[cfg(feature = "language")]
 pub use shape::Shapes;
 #[cfg(feature = "language")]
 pub use source::{Position, Source};
