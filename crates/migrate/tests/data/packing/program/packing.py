@@ -1,0 +1,2 @@
+def pack():
+    return [3, 4]

@@ -1,0 +1,2 @@
+class QuestionAgent:
+    """Stands in for an agent."""
