@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches};
 use crate::eval;
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
-use crate::{build_tasks, clean, completions, doctor, exit, new, schema};
+use crate::{build_tasks, clean, completions, doctor, exit, migrate, new, schema};
 #[cfg(feature = "trials")]
 use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
 
@@ -70,6 +70,8 @@ commands! {
         "Build the task directories that the specs in harbor-tasks/ describe";
     "new" Build (new::Arguments, new::run),
         "Make the folder of a new spec, with an example that builds at once";
+    "migrate" Build (migrate::Arguments, migrate::run),
+        "Turn configurations of vero into specs, and say what could not come along";
     "doctor" Build (doctor::Arguments, doctor::run),
         "Say what this machine lacks for building tasks and their images and for running them, and how to get it";
     "clean" Build (clean::Arguments, clean::run),

@@ -28,6 +28,7 @@ pub mod interrupt;
 mod leaderboard;
 #[cfg(feature = "eval")]
 mod ledger;
+mod migrate;
 mod new;
 pub mod output;
 #[cfg(feature = "trials")]
