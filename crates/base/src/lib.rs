@@ -10,6 +10,7 @@
 //! - [`text`], [`table`]: words of unknown origin on a terminal, and columns of them.
 //! - [`words!`]: enumerations whose values have one word each.
 //! - [`number`]: sums and means that do not depend on the order of their values.
+//! - [`student`]: Student's interval of a mean.
 //! - [`process`], [`git`]: other programs, with a known environment and a time limit.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
@@ -22,6 +23,7 @@ pub mod lock;
 pub mod number;
 pub mod process;
 pub mod stamp;
+pub mod student;
 pub mod table;
 pub mod text;
 pub mod tree;

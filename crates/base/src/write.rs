@@ -15,6 +15,14 @@ const SUFFIX: &str = ".part";
 /// How much is gathered before it is written.
 const BUFFER: usize = 256 * 1024;
 
+/// What a disk gives out at a time, mostly.
+const BLOCK: u64 = 4 << 10;
+
+/// What a file of so many bytes takes of a disk: whole blocks, however little is in the last one.
+pub fn on_disk(bytes: u64) -> u64 {
+    bytes.div_ceil(BLOCK).saturating_mul(BLOCK)
+}
+
 /// Whether a file must be there after the machine has lost its power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {

@@ -15,6 +15,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 use taskwright_base::digest::hex;
+use taskwright_base::write::on_disk;
 use taskwright_base::{Error, Result, failed, failed_to, git};
 
 use super::pack::{self, Contents};
@@ -44,8 +45,6 @@ git -c core.bigFileThreshold=8m cat-file --batch --batch-all-objects --buffer ||
 /// What the script ends with where git has looked at the upload and refused it. Whatever else it ends with (there was no
 /// room for another process, say) is not the upload's fault.
 const DAMAGED: i32 = 65;
-/// The least that a file takes of a disk.
-const BLOCK: u64 = 4 << 10;
 
 /// Stores the objects of an uploaded pack in a folder.
 pub(super) fn unpack(
@@ -249,8 +248,8 @@ impl<'a> Storing<'a> {
         let file = file.finish().map_err(failed("writing", &path))?;
         file.set_permissions(PermissionsExt::from_mode(0o444)).map_err(failed("changing", &path))?;
         let size = file.metadata().map_err(failed("reading", &path))?;
-        // However little is in it; and what is not yet on the disk will be.
-        let size = size.blocks().saturating_mul(512).max(size.len().div_ceil(BLOCK).saturating_mul(BLOCK));
+        // What is not yet on the disk will be.
+        let size = size.blocks().saturating_mul(512).max(on_disk(size.len()));
         self.taken = self.taken.saturating_add(size);
         if self.taken > self.room {
             return Err(Refusal::NoRoom { objects: self.count + 1, room: self.room }.into());
