@@ -108,6 +108,14 @@ impl Chooser {
                 "evaluate another split",
             ));
         }
+        // Whether there is a sample of a name is known to nobody who is not told the names.
+        if self.access == Access::NonViewable && matches!(choice, Choice::Ids(_)) {
+            return Err(Problem::new(
+                Kind::Access,
+                format!("the samples of `{}` have no names here: it shows only the aggregate", self.name),
+                format!("ask for a number of samples, at least {}, or for all", self.floor),
+            ));
+        }
         let asked = match choice {
             Choice::All => return Ok(self.whole_blocks(|_| true, None)),
             Choice::Count(count) => *count,
@@ -226,10 +234,6 @@ mod tests {
         for count in 5..=47 {
             sets.push(chooser.choose(&Choice::Count(count)).unwrap().samples);
         }
-        for start in 0..40 {
-            let ids = (start..start + 6).map(|i| format!("s{i}")).collect();
-            sets.push(chooser.choose(&Choice::Ids(ids)).unwrap().samples);
-        }
         for a in &sets {
             for b in &sets {
                 let difference = a.iter().filter(|sample| !b.contains(sample)).count();
@@ -240,14 +244,32 @@ mod tests {
 
     #[test]
     fn fewer_than_the_floor_made_up_and_repeated_samples_are_refused() {
-        let chooser = chooser(20, 5, Access::NonViewable);
-        let kind = |choice| chooser.choose(&choice).unwrap_err().kind;
-        assert_eq!(kind(Choice::Count(4)), Kind::Access);
-        assert_eq!(kind(Choice::Ids(vec!["s1".into()])), Kind::Access);
-        assert_eq!(kind(Choice::Ids(vec!["made-up".into(); 5])), Kind::Usage);
-        assert_eq!(kind(Choice::Ids(vec!["s1".into(); 5])), Kind::Usage);
-        assert_eq!(kind(Choice::Count(21)), Kind::Usage);
-        assert_eq!(kind(Choice::Count(0)), Kind::Usage);
+        let hidden = chooser(20, 5, Access::NonViewable);
+        let shown = chooser(20, 5, Access::Viewable);
+        let kind = |chooser: &Chooser, choice| chooser.choose(&choice).unwrap_err().kind;
+        assert_eq!(kind(&hidden, Choice::Count(4)), Kind::Access);
+        for chooser in [&hidden, &shown] {
+            assert_eq!(kind(chooser, Choice::Count(21)), Kind::Usage);
+            assert_eq!(kind(chooser, Choice::Count(0)), Kind::Usage);
+        }
+        assert_eq!(kind(&shown, Choice::Ids(vec!["made-up".into(); 5])), Kind::Usage);
+        assert_eq!(kind(&shown, Choice::Ids(vec!["s1".into(); 5])), Kind::Usage);
+    }
+
+    #[test]
+    fn no_answer_tells_whether_a_sample_is_in_a_split_that_does_not_show_its_samples() {
+        for access in [Access::NonViewable, Access::NoAccess] {
+            let chooser = chooser(20, 5, access);
+            let answer = |id: &str, count| {
+                let ids = (0..count).map(|i| if i == 0 { id.to_owned() } else { format!("s{i}") });
+                chooser.choose(&Choice::Ids(ids.collect())).unwrap_err()
+            };
+            for count in [1, 5, 20, 30] {
+                let there = answer("s0", count);
+                assert_eq!(there.kind, Kind::Access);
+                assert_eq!(there, answer("made-up", count));
+            }
+        }
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub struct EvalArguments {
     /// The split.
     #[arg(long, value_name = "NAME")]
     pub split: String,
-    /// How many samples, or which ones, separated by commas; without it, all.
+    /// How many samples, or which ones, separated by commas, of a split that shows them; without it, all.
     #[arg(long, value_name = "N|IDS")]
     pub samples: Option<String>,
     /// The commit.

@@ -26,12 +26,14 @@ pub enum Kind {
     Busy,
     /// There is no memory left for the request at the moment.
     Overloaded,
-    /// The service cannot work.
+    /// The service failed, for reasons of its own that may pass.
     Broken,
+    /// The state is damaged, so that there is no service any more.
+    Damaged,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Usage,
         Self::NotFound,
         Self::TooLarge,
@@ -43,6 +45,7 @@ impl Kind {
         Self::Busy,
         Self::Overloaded,
         Self::Broken,
+        Self::Damaged,
     ];
 
     /// Its HTTP status, a command's exit status, its name on the wire, and what it says in general.
@@ -59,6 +62,33 @@ impl Kind {
             Self::Busy => (429, exit::REFUSED, "busy", "too much is going on"),
             Self::Overloaded => (503, exit::REFUSED, "overloaded", "too many requests at once"),
             Self::Broken => (503, exit::UNREACHABLE, "broken", "the service cannot work"),
+            Self::Damaged => (503, exit::UNREACHABLE, "damaged", "there is no service any more"),
+        }
+    }
+
+    /// What a client is told of a failure that is the service's own, and what it can do. These words are fixed: those of
+    /// an error may name what no client may know, a scorer's label or a sample of another split. None where a problem
+    /// speaks of what the client sent.
+    fn fixed(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Broken => Some((
+                "the service failed, for reasons of its own, and nothing was charged for it",
+                "try again later; why it failed stands in the service's log",
+            )),
+            Self::Damaged => Some((
+                "the state of the service is damaged, so no service is given",
+                "nothing is evaluated or submitted any more",
+            )),
+            Self::Usage
+            | Self::NotFound
+            | Self::TooLarge
+            | Self::Candidate
+            | Self::Access
+            | Self::Budget
+            | Self::Full
+            | Self::Sealed
+            | Self::Busy
+            | Self::Overloaded => None,
         }
     }
 
@@ -83,15 +113,24 @@ impl Problem {
         Self { kind, detail: detail.into(), hint: hint.into() }
     }
 
-    /// The problem as it is sent.
+    /// The problem as it is sent: the only form of it that leaves the service.
     pub fn to_wire(&self) -> Wire {
         let (status, _, name, title) = self.kind.row();
+        let (detail, remedy) = self.kind.fixed().unwrap_or((self.detail.as_str(), self.hint.as_str()));
         Wire {
             kind: format!("urn:taskwright:problem:{name}"),
             title: title.to_owned(),
             status,
-            detail: self.detail.clone(),
-            remedy: self.hint.clone(),
+            detail: detail.to_owned(),
+            remedy: remedy.to_owned(),
+        }
+    }
+
+    /// Keeps in the service's log what [`Self::to_wire`] leaves out.
+    pub fn log(&self) {
+        // Why the state is damaged was said when it was opened.
+        if self.kind == Kind::Broken {
+            eprintln!("taskwright: {}", self.detail);
         }
     }
 
@@ -134,4 +173,25 @@ pub struct Wire {
     pub status: u16,
     pub detail: String,
     pub remedy: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taskwright_testing::test;
+
+    #[test]
+    fn what_an_error_of_ours_says_is_never_sent() {
+        let (ours, clients) = Kind::ALL.into_iter().partition::<Vec<_>, _>(|kind| {
+            let wire = Problem::new(*kind, "label 7", "ask for label 7").to_wire();
+            assert!(!wire.detail.is_empty() && !wire.remedy.is_empty(), "{wire:?}");
+            let sent = Problem::from_wire(wire.clone());
+            assert_eq!(sent.kind, *kind);
+            !serde_json::to_string(&wire).unwrap().contains("label")
+        });
+        assert_eq!(ours, [Kind::Broken, Kind::Damaged]);
+        // Whatever ends in 5xx and is not about room or load is ours.
+        let about_load = [Kind::Full, Kind::Overloaded];
+        assert!(clients.iter().all(|kind| kind.status() < 500 || about_load.contains(kind)), "{clients:?}");
+    }
 }

@@ -34,8 +34,8 @@ pub fn plan(service: &Service) -> Plan {
     if splits.iter().any(|split| split.access == Access::NonViewable && split.min_samples > 1) {
         rules.push(
             "a split that shows only aggregates is cut into fixed blocks of at least `min_samples` samples, and an \
-             evaluation covers whole blocks: a number of samples, or a list of them, is widened to whole blocks, and \
-             fewer than `min_samples` are refused"
+             evaluation covers whole blocks: a number of samples is widened to whole blocks, and fewer than \
+             `min_samples` are refused; its samples have no names that could be asked for"
                 .to_owned(),
         );
     }

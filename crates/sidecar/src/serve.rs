@@ -72,7 +72,7 @@ async fn run(paths: &Paths, address: SocketAddr, opened: Opened) -> Result<()> {
         // Not ended: whoever finalizes is to be told why there is no verdict.
         Opened::Damaged { why, .. } => {
             eprintln!("taskwright: {why}");
-            server::refusals(why)
+            server::refusals()
         }
     };
     let paths = paths.clone();

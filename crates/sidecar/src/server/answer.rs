@@ -48,6 +48,7 @@ pub type Answer = Result<Response, Problem>;
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        self.log();
         let body = serde_json::to_vec(&self.to_wire()).unwrap_or_default();
         let status = StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, [(header::CONTENT_TYPE, PROBLEM)], body).into_response();

@@ -100,7 +100,8 @@ impl Listener {
                 Ok(Some(next)) => next,
                 Ok(None) => return Err(Stopped),
                 Err(problem) => {
-                    let _ = self.to.send(Err(io::Error::other(problem.detail))).await;
+                    problem.log();
+                    let _ = self.to.send(Err(io::ErrorKind::Other.into())).await;
                     return Err(Stopped);
                 }
             };

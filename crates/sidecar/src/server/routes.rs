@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::answer::{Answer, LARGE, MOST_JSON, Name, SMALL, answer, blocking, read};
 use super::memory::Memory;
+use super::upload::Turns;
 use super::{events, upload};
 use crate::api::{NewEvaluation, Nomination, PREFIX};
 use crate::problem::{Kind, Problem};
@@ -25,6 +26,7 @@ const MOST_LISTED: usize = 4 << 20;
 struct Server {
     service: Arc<Service>,
     memory: Memory,
+    turns: Turns,
 }
 
 impl FromRef<Server> for Arc<Service> {
@@ -39,12 +41,18 @@ impl FromRef<Server> for Memory {
     }
 }
 
-/// The API. Nothing in it is privileged.
-pub fn routes(service: Arc<Service>) -> Router {
-    routes_within(service, Memory::new())
+impl FromRef<Server> for Turns {
+    fn from_ref(server: &Server) -> Self {
+        server.turns.clone()
+    }
 }
 
-pub(super) fn routes_within(service: Arc<Service>, memory: Memory) -> Router {
+/// The API. Nothing in it is privileged.
+pub fn routes(service: Arc<Service>) -> Router {
+    routes_within(service, Memory::new(), Turns::new())
+}
+
+pub(super) fn routes_within(service: Arc<Service>, memory: Memory, turns: Turns) -> Router {
     let api = Router::new()
         .route("/health", get(health))
         .route("/plan", get(plan))
@@ -57,17 +65,13 @@ pub(super) fn routes_within(service: Arc<Service>, memory: Memory) -> Router {
         .route("/evaluations/{id}/samples", get(events::samples))
         .route("/submit", post(submit))
         .method_not_allowed_fallback(no_method)
-        .with_state(Server { service, memory });
+        .with_state(Server { service, memory, turns });
     Router::new().nest(PREFIX, api).fallback(no_path)
 }
 
-/// What is answered where the state is damaged: why there is no service.
-pub fn refusals(why: &str) -> Router {
-    let why = why.to_owned();
-    Router::new().fallback(move || {
-        let problem = Problem::new(Kind::Broken, why.clone(), "nothing is evaluated or submitted any more");
-        async { problem }
-    })
+/// What is answered where the state is damaged.
+pub fn refusals() -> Router {
+    Router::new().fallback(|| async { Problem::new(Kind::Damaged, "", "") })
 }
 
 async fn no_path() -> Problem {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::memory::Memory;
 use super::routes::routes_within;
+use super::upload::Turns;
 use crate::client::failure::Failure;
 use crate::client::remote::Remote;
 use crate::problem::Kind;
@@ -23,10 +24,10 @@ struct Running {
 }
 
 fn start() -> Running {
-    start_within(Memory::new())
+    start_within(Memory::new(), Turns::new())
 }
 
-fn start_within(memory: Memory) -> Running {
+fn start_within(memory: Memory, turns: Turns) -> Running {
     // Both ends of every connection are this process's.
     crate::serve::raise_open_files();
     let folder = tempfile::tempdir().unwrap();
@@ -39,7 +40,7 @@ fn start_within(memory: Memory) -> Running {
         runtime.block_on(async move {
             let listener = super::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
             sender.send(listener.local_addr().unwrap()).unwrap();
-            super::listen(listener, routes_within(served, memory)).await;
+            super::listen(listener, routes_within(served, memory, turns)).await;
         });
     });
     let address = receiver.recv().unwrap();
@@ -145,7 +146,7 @@ fn bad_requests_are_refused_with_a_hint() {
         (json!({ "commit": known, "split": "nowhere" }), Kind::Usage),
         (json!({ "commit": known, "split": "test" }), Kind::Access),
         (json!({ "commit": known, "split": "validation", "samples": { "count": 1 } }), Kind::Access),
-        (json!({ "commit": known, "split": "validation", "samples": { "ids": vec!["x"; 9] } }), Kind::Usage),
+        (json!({ "commit": known, "split": "validation", "samples": { "ids": vec!["x"; 9] } }), Kind::Access),
         (json!({ "commit": known, "split": "train", "samples": { "count": -1 } }), Kind::Usage),
         (json!({ "commit": known, "split": "train", "samples": { "count": 1e300 } }), Kind::Usage),
         (json!([]), Kind::Usage),
@@ -202,7 +203,7 @@ fn bodies_are_bounded() {
 
 #[test]
 fn hundreds_of_half_sent_bodies_share_one_budget_of_memory() {
-    let running = start_within(Memory::of(1 << 20, Duration::from_millis(100)));
+    let running = start_within(Memory::of(1 << 20, Duration::from_millis(100)), Turns::new());
     let head = "POST /v1/submit HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n";
     let half = format!("{head}{}", " ".repeat(50_000));
     let open = |_| {
@@ -264,14 +265,61 @@ fn an_upload_that_is_under_way_when_the_work_ends_is_refused() {
     let mut stream = TcpStream::connect(running.address).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(&[0; 1000]).unwrap();
-    let upload = running.folder.path().join("state").join(crate::service::UPLOAD);
-    testing::wait_until("it is being written", || upload.exists());
+    let uploads = running.folder.path().join("state/uploads");
+    let written = || uploads.read_dir().unwrap().count();
+    testing::wait_until("it is being written", || written() == 1);
     running.service.seal().unwrap();
     let _ = stream.write_all(&vec![0; 99_000]);
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);
     assert!(answer.starts_with("HTTP/1.1 409"), "{answer}");
-    testing::wait_until("it is gone", || !upload.exists());
+    testing::wait_until("it is gone", || written() == 0);
+}
+
+#[test]
+fn uploads_that_trickle_hold_up_no_other() {
+    let running = start_within(Memory::new(), Turns::of(2, Duration::from_millis(10)));
+    let begin = |number| {
+        let head = format!(
+            "PUT /v1/candidates/{} HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\nbegin",
+            commit(number)
+        );
+        let mut stream = TcpStream::connect(running.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let uploads = running.folder.path().join("state/uploads");
+    let arriving = |count| {
+        testing::wait_until("they arrive", || uploads.read_dir().unwrap().count() == count);
+    };
+    let upload = |number| {
+        let path = format!("/candidates/{}", commit(number));
+        running.remote.put::<Value>(&path, &mut &b"pack"[..]).unwrap()
+    };
+    // Beside one, there is another place.
+    let _first = begin(71);
+    arriving(1);
+    upload(77);
+    arriving(1);
+    // Where there is none, one of them loses its own.
+    let _second = begin(72);
+    arriving(2);
+    let waited = std::time::Instant::now();
+    upload(78);
+    assert!(waited.elapsed() < Duration::from_secs(30), "{:?}", waited.elapsed());
+}
+
+#[test]
+fn uploads_share_the_room_that_there_is() {
+    let running = start();
+    running.fake.kept.store((2048 << 20) - (6 << 20), std::sync::atomic::Ordering::SeqCst);
+    let begin = |_| crate::service::Upload::begin(std::sync::Arc::clone(&running.service)).unwrap().0;
+    let mut uploads: Vec<_> = (0..3).map(begin).collect();
+    assert_eq!(uploads[0].grow(3 << 20).unwrap(), 3 << 20);
+    assert_eq!(uploads[1].grow(2 << 20).unwrap(), 2 << 20);
+    assert_eq!(uploads[2].grow(2 << 20).unwrap_err().kind, Kind::Full);
+    uploads.truncate(1);
+    assert_eq!(uploads[0].grow(2 << 20).unwrap(), 5 << 20);
 }
 
 #[test]

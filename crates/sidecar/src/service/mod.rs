@@ -17,6 +17,6 @@ mod work;
 
 pub use open::{OpenError, open};
 pub use request::OwnRequest;
-pub use room::UPLOAD;
+pub use room::Upload;
 pub use state::Service;
 pub use view::parse_id;

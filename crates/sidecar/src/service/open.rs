@@ -18,11 +18,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, RwLock};
 
 use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::write::on_disk;
 use taskwright_base::{Error, failed, failed_to};
 use taskwright_language::serve::ServeConfig;
 
 use super::reserve::Reserve;
-use super::room::{UPLOAD, on_disk};
+use super::room::UPLOADS;
 use super::state::Service;
 use crate::budget::{BudgetBook, KnownEvaluation, Location};
 use crate::chained_log::{ChainedLog, Damage};
@@ -73,15 +74,17 @@ pub fn open(
     state: &Path,
     runner: Box<dyn Runner>,
 ) -> Result<Service, OpenError> {
-    let records = state.join("records");
-    DirBuilder::new().recursive(true).mode(0o700).create(&records).map_err(failed("making", &records))?;
+    let (records, uploads) = (state.join("records"), state.join(UPLOADS));
+    for folder in [&records, &uploads] {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed("making", folder))?;
+    }
     let Attempt::Held(lock) = LockFile::acquire(state.join("lock"), &Wait::none())? else {
         let what = format!("another service uses `{}`: only one may run at a time", state.display());
         return Err(Error::new(what).into());
     };
-    let upload = state.join(UPLOAD);
-    if upload.exists() {
-        fs::remove_file(&upload).map_err(failed("removing", &upload))?;
+    // The folder stays: on a disk that is full no other could be made.
+    for left in fs::read_dir(&uploads).map_err(failed("listing", &uploads))?.flatten() {
+        fs::remove_file(left.path()).map_err(failed("removing", &left.path()))?;
     }
     // First, as on a full disk it makes room for what follows.
     let reserve = Reserve::make(&config, state);
@@ -99,6 +102,7 @@ pub fn open(
         runner,
         choosers,
         journaled: AtomicU64::new(journal.length()),
+        uploading: AtomicU64::new(0),
         reserve,
         changes: <_>::default(),
         journal: Mutex::new(journal),

@@ -1,6 +1,13 @@
 //! How much the service keeps: never more than the task allows, and never so much that there is no room to finish.
 
-use std::sync::atomic::Ordering;
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use taskwright_base::failed;
+use taskwright_base::write::on_disk;
 
 use super::reserve::{free, results};
 use super::state::{Service, lock};
@@ -9,11 +16,50 @@ use crate::problem::{Kind, Problem};
 /// What stays free besides, so that the journal can be written when nothing else may be: what is cancelled, what is
 /// submitted.
 const SLACK: u64 = 8 << 20;
-/// The least that a file takes of a disk.
-const BLOCK: u64 = 4 << 10;
 
-/// An upload on its way.
-pub const UPLOAD: &str = "upload.pack";
+/// Where uploads lie until they are imported.
+pub(super) const UPLOADS: &str = "uploads";
+
+/// An upload on its way. Its file goes with it, and what was counted of it.
+pub struct Upload {
+    service: Arc<Service>,
+    path: PathBuf,
+    size: u64,
+}
+
+impl Upload {
+    /// Begins one, with its file to write to. Whoever still writes when it is gone writes to a file without a name.
+    pub fn begin(service: Arc<Service>) -> Result<(Self, File), Problem> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = service.state.join(UPLOADS).join(format!("{number}.pack"));
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(failed("making", &path)).map_err(|error| {
+            Problem::new(Kind::Broken, format!("an upload cannot be written: {error}"), "try again later")
+        })?;
+        Ok((Self { service, path, size: 0 }, file))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Counts more of it, and says how much came by now, or refuses it. Until it is imported it is there twice, as it was sent
+    /// and as it is kept: so there must be room for all that is on its way once more.
+    pub fn grow(&mut self, bytes: u64) -> Result<u64, Problem> {
+        self.size += bytes;
+        let all = self.service.uploading.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let (room, why) = self.service.room(0);
+        if all > room { Err(full(why)) } else { Ok(self.size) }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        self.service.uploading.fetch_sub(self.size, Ordering::Relaxed);
+    }
+}
 
 impl Service {
     /// Refuses an evaluation of so many samples that there is no room for. What the task may keep is compared with what is
@@ -21,13 +67,6 @@ impl Service {
     pub fn refuse_if_full(&self, samples: usize) -> Result<(), Problem> {
         let (room, why) = self.room(results(&self.config, samples as u64));
         if room == 0 { Err(full(why)) } else { Ok(()) }
-    }
-
-    /// How many bytes an upload may have now, and the refusal of one that has more. Until it is imported it is there
-    /// twice: as it was sent, and as it is kept.
-    pub fn room_for_upload(&self) -> (u64, Problem) {
-        let (room, why) = self.room(0);
-        (room / 2, full(why))
     }
 
     /// How many bytes of the disk what is made of an upload may take, and the refusal of what takes more.
@@ -77,11 +116,6 @@ impl Service {
     pub(super) fn count_record(&self, bytes: u64) {
         self.recorded.fetch_add(on_disk(bytes), Ordering::Relaxed);
     }
-}
-
-/// What a file of so many bytes takes of a disk.
-pub(super) fn on_disk(bytes: u64) -> u64 {
-    bytes.div_ceil(BLOCK).saturating_mul(BLOCK)
 }
 
 fn full(detail: String) -> Problem {

@@ -55,6 +55,8 @@ pub struct Service {
     /// Bytes on disk of all records, and of the journal.
     pub(super) recorded: AtomicU64,
     pub(super) journaled: AtomicU64,
+    /// Bytes of the uploads that are not imported yet.
+    pub(super) uploading: AtomicU64,
     pub(super) reserve: Reserve,
     /// Counts what was written, for whoever waits for the next.
     pub(super) changes: (Mutex<u64>, Condvar),
