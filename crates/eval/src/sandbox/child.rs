@@ -80,6 +80,10 @@ pub(crate) fn spawn(
         user: order.user,
         priority,
         limits: limits(order),
+        doors: match &order.group {
+            Some(group) => group.doors().map_err(NotSpawned::Sandbox)?,
+            None => Vec::new(),
+        },
         rules,
         filter: if order.seccomp { seccomp::filter(order.limits.network) } else { None },
         parent: rustix::process::getpid(),
@@ -161,6 +165,8 @@ struct Setup {
     user: Option<User>,
     priority: Option<i32>,
     limits: Vec<(Resource, u64)>,
+    /// How it joins the kernel's group.
+    doors: Vec<OwnedFd>,
     rules: Option<OwnedFd>,
     filter: Option<Filter>,
     parent: Pid,
@@ -173,6 +179,9 @@ impl Setup {
         rustix::process::setsid()?;
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
         most_expendable();
+        for door in &self.doors {
+            rustix::io::write(door, b"0")?;
+        }
         if let Some(priority) = self.priority {
             rustix::process::setpriority_process(None, priority)?;
         }
@@ -246,6 +255,7 @@ mod tests {
             temporary: folder.to_owned(),
             read: vec![folder.to_owned()],
             hidden: Vec::new(),
+            group: None,
             landlock: false,
             seccomp: false,
             environment: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),

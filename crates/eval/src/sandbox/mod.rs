@@ -15,10 +15,12 @@
 //!
 //! `order` is what the two say to each other, `running` the evaluation's end, `supervise` the process that watches,
 //! `child` what happens between fork and exec, where the kernel is told the files (`landlock`) and calls (`seccomp`) it
-//! keeps the command to; `sweep` leaves no process. All unsafe code is in `kernel`.
+//! keeps the command to, and its processes to what they may use together (`group`); `sweep` leaves no process. All unsafe
+//! code is in `kernel`.
 
 mod child;
 pub(crate) mod folder;
+mod group;
 mod kernel;
 mod landlock;
 pub(crate) mod order;
@@ -44,6 +46,7 @@ use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result, failed};
 
 pub(crate) use self::folder::make_folder;
+use self::group::Groups;
 use self::order::RunLimits;
 pub(crate) use self::running::Cell;
 pub(crate) use self::users::Lease;
@@ -107,6 +110,8 @@ struct Inner {
     programs: Vec<PathBuf>,
     /// Folders that nothing may read, without links.
     hidden: Vec<PathBuf>,
+    /// Where the kernel's groups can be made, and how the names of ours begin.
+    groups: Option<(Groups, String)>,
     gaps: Vec<IsolationGap>,
     next_cell: AtomicU64,
     /// As long as we live, so that nobody else empties our folder.
@@ -162,6 +167,7 @@ impl Sandbox {
             seccomp: seccomp::filter(false).is_some(),
             programs,
             hidden,
+            groups: groups(),
             gaps,
             next_cell: AtomicU64::new(0),
             _lock: lock,
@@ -169,8 +175,8 @@ impl Sandbox {
         let tried = sandbox.try_out();
         if let Some(inner) = Arc::get_mut(&mut sandbox.0) {
             if tried.is_err() {
-                // Some kernels in the cloud have no filters.
-                inner.seccomp = false;
+                // Some kernels in the cloud have no filters, and no groups that are more than folders.
+                (inner.seccomp, inner.groups) = (false, None);
             }
             if !inner.seccomp {
                 inner.gaps.push(gap(
@@ -335,6 +341,11 @@ fn users(runtime: &Path) -> Result<Pool, String> {
         )),
         Err(error) => Err(format!("changing user failed: {error}")),
     }
+}
+
+/// Where the kernel's groups can be made, and a beginning of their names that nobody else has.
+fn groups() -> Option<(Groups, String)> {
+    Some((Groups::find()?, format!("taskwright-{:08x}", users::random().ok()?)))
 }
 
 fn gap(name: &str, consequence: impl Into<String>) -> IsolationGap {

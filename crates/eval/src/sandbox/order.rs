@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result};
 
+use super::group::Group;
 use super::user::User;
 
 /// The environment variable that holds the order of a `taskwright sandbox`.
@@ -47,6 +48,9 @@ pub(crate) struct Order {
     /// What it may not read, wherever that lies: every part of it that is not named in `read` itself. Without links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<PathBuf>,
+    /// The kernel's group that keeps all its processes together to their memory and number; none where there is no such thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
     /// Whether Landlock keeps it to the files above.
     pub landlock: bool,
     /// Whether system calls are filtered.

@@ -62,11 +62,44 @@ fn all() -> Vec<ProcessId> {
 }
 
 fn parent(process: ProcessId) -> Option<ProcessId> {
+    stat(process).map(|stat| stat.parent)
+}
+
+/// What `/proc/PID/stat` says of a process.
+struct Stat {
+    parent: ProcessId,
+    /// It waits for the kernel and hears no signal meanwhile.
+    is_waiting: bool,
+    /// It still runs the program of the one that made it.
+    is_copy: bool,
+    /// When it was made, in ticks since the machine was started.
+    made: u64,
+}
+
+fn stat(process: ProcessId) -> Option<Stat> {
+    const FORK_NO_EXEC: u64 = 0x40;
     // The second field is the program's name in parentheses and may hold anything, parentheses too.
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let text = std::str::from_utf8(&stat[after..]).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+    let fields: Vec<&str> = std::str::from_utf8(&stat[after..]).ok()?.split_ascii_whitespace().collect();
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        is_waiting: *fields.first()? == "D",
+        is_copy: fields.get(6)?.parse::<u64>().ok()? & FORK_NO_EXEC != 0,
+        made: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// The process that is starting another program in this one, and whose memory this one has until it does (`vfork`): what
+/// it has in use is counted there already. None if it has memory of its own, or has taken longer than any start does.
+pub(crate) fn lender(process: ProcessId) -> Option<ProcessId> {
+    const LONGEST: u64 = 2;
+    let stat = stat(process).filter(|stat| stat.is_copy)?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let now: u64 = uptime.split('.').next()?.parse().ok()?;
+    let is_young = stat.made / rustix::param::clock_ticks_per_second() + LONGEST >= now;
+    let waits = is_young && self::stat(stat.parent).is_some_and(|parent| parent.is_waiting);
+    (waits && resident(process) == resident(stat.parent)).then_some(stat.parent)
 }
 
 /// Whether a process that still does something has this user as any of its four.
@@ -137,6 +170,32 @@ pub(crate) fn open_files(process: ProcessId) -> PathBuf {
 mod tests {
     use super::*;
     use taskwright_testing::test;
+
+    #[test]
+    fn memory_that_is_lent_for_a_start_is_known() {
+        let me = i32::try_from(std::process::id()).expect("a process number");
+        assert_eq!(lender(me), None);
+        // A process that lends its memory to one that waits for a pipe before it starts its program, beside one with memory
+        // of its own.
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a pipe");
+        let lends = "import os, signal, sys, time\nhog = bytearray(20 << 20)\nother = os.fork()\n\
+                     if other == 0: time.sleep(1000)\n\
+                     pipe = (os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)\n\
+                     os.posix_spawn('/bin/true', ['true'], {}, file_actions=[pipe])\nos.kill(other, signal.SIGKILL)\n";
+        let mut command = std::process::Command::new("python3");
+        let mut child = command.args(["-c", lends]).arg(&pipe).spawn().expect("Python starts");
+        let id = i32::try_from(child.id()).expect("a process number");
+        let mut lent = Vec::new();
+        while lent.is_empty() && child.try_wait().expect("a status").is_none() {
+            lent = descendants(id).into_iter().filter(|process| lender(*process) == Some(id)).collect();
+        }
+        assert_eq!((lent.len(), descendants(id).len()), (1, 2), "{lent:?}");
+        drop(fs::File::options().write(true).open(&pipe));
+        assert!(child.wait().expect("a status").success());
+    }
 
     #[test]
     fn finds_children_both_ways() {

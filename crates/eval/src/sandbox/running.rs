@@ -17,6 +17,7 @@ use taskwright_base::{Result, failed, failed_to};
 
 use super::Sandbox;
 use super::folder::{self, make_folder};
+use super::group::Group;
 use super::order::{self, NotStarted, Order, Report, RunLimits};
 use super::supervise::{USER_LOCK, handle_of};
 use super::user::User;
@@ -30,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub(crate) struct Cell {
     sandbox: Sandbox,
     path: PathBuf,
+    group: Option<Group>,
     // Dropped last: the user is given back when its files are gone.
     lease: Option<Lease>,
 }
@@ -52,7 +54,9 @@ impl Cell {
     pub(super) fn make(sandbox: &Sandbox, lease: Option<Lease>) -> Result<Self> {
         let number = sandbox.0.next_cell.fetch_add(1, Ordering::Relaxed);
         let path = sandbox.folder("cells")?.join(number.to_string());
-        let cell = Self { sandbox: sandbox.clone(), path, lease };
+        let group = sandbox.0.groups.as_ref();
+        let group = group.map(|(groups, name)| groups.group(&format!("{name}-{number}")));
+        let cell = Self { sandbox: sandbox.clone(), path, group, lease };
         make_folder(&cell.path, 0o710)?;
         cell.give(&cell.path)?;
         Ok(cell)
@@ -120,6 +124,7 @@ impl Cell {
             temporary: self.path.clone(),
             read,
             hidden: sandbox.hidden.clone(),
+            group: self.group.clone(),
             landlock: sandbox.landlock,
             seccomp: sandbox.seccomp,
             environment: whole,
@@ -187,6 +192,10 @@ impl Drop for Cell {
         };
         if let Some(lease) = self.lease.as_ref().filter(|_| left) {
             lease.suspect();
+        }
+        // Gone already, unless whoever watches was killed.
+        if let Some(group) = &self.group {
+            group.end();
         }
         let _ = folder::remove(&self.path);
     }
@@ -362,6 +371,7 @@ mod tests {
             seccomp: false,
             programs: Vec::new(),
             hidden: Vec::new(),
+            groups: None,
             gaps: Vec::new(),
             next_cell: AtomicU64::new(0),
             _lock: lock,

@@ -19,7 +19,8 @@ use taskwright_base::{Error, Result, failed, failed_to};
 
 use super::child::{self, NotSpawned};
 use super::folder;
-use super::order::{Cause, NotStarted, Order, Report, Violation};
+use super::group::{self, Bounds};
+use super::order::{Cause, NotStarted, Order, Report, RunLimits, Violation};
 use super::sweep;
 use super::watch::{INTERVAL, Watch};
 
@@ -78,26 +79,12 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
         return Err(Error::new("processes of an earlier run cannot be ended"));
     }
     let temporary = Temporary::make(order)?;
+    if let Some(group) = &order.group {
+        group.make(&bounds(&order.limits, &temporary.0))?;
+    }
     let child = match child::spawn(order, command, &temporary.0, step_forward()) {
         Ok(child) => child,
-        Err(error) => {
-            let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let (code, cause, error) = match error {
-                NotSpawned::Program(error) if error.kind() == io::ErrorKind::NotFound => {
-                    (127, Cause::Program, error)
-                }
-                NotSpawned::Program(error) => (126, Cause::Program, error),
-                NotSpawned::Sandbox(error) => (SANDBOX_FAILED, Cause::Infrastructure, error),
-            };
-            let what = match cause {
-                Cause::Program => "cannot run",
-                Cause::Infrastructure => "cannot set up a sandbox for",
-            };
-            let message = format!("{what} `{name}`: {error}");
-            eprintln!("taskwright sandbox: {message}");
-            let not_started = Some(NotStarted { cause, message });
-            return Ok((code, Report { not_started, ..Report::default() }));
-        }
+        Err(error) => return Ok(not_started(command, error)),
     };
     let main = i32::try_from(child.id()).unwrap_or(i32::MAX);
     let mut status = None;
@@ -105,6 +92,11 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
     let left = super::procfs::descendants(rustix::process::getpid().as_raw_nonzero().get());
     let left_behind = left.iter().filter(|process| **process != main).count();
     let survivors = sweep::end_descendants(order.user, main, &mut status);
+    let ran_out = order.group.as_ref().is_some_and(|group| {
+        let ran_out = group.ran_out();
+        group.end();
+        ran_out
+    });
     temporary.remove()?;
     if survivors == 0 {
         lock.end()?;
@@ -113,7 +105,7 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
         // Nothing but file rights kept it from these.
         folder::remove_files_of(user.uid, SHARED);
     }
-    let violation = watched?;
+    let violation = watched?.or(ran_out.then_some(Violation::Memory));
     let report = Report {
         not_started: None,
         status: status.and_then(WaitStatus::exit_status),
@@ -126,6 +118,29 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
         eprintln!("taskwright sandbox: {}", order.limits.passed(violation));
     }
     Ok((exit_code(&report), report))
+}
+
+/// What the kernel's group is told. Files that are kept in memory count as memory there, and have a bound of their own.
+fn bounds(limits: &RunLimits, temporary: &Path) -> Bounds {
+    let files = if group::is_memory(temporary) { limits.disk } else { 0 };
+    Bounds { memory: limits.memory.saturating_add(files), processes: limits.processes }
+}
+
+/// The exit status and the report of a command that did not start.
+fn not_started(command: &[OsString], error: NotSpawned) -> (u8, Report) {
+    let name = command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let (code, cause, error) = match error {
+        NotSpawned::Program(error) if error.kind() == io::ErrorKind::NotFound => (127, Cause::Program, error),
+        NotSpawned::Program(error) => (126, Cause::Program, error),
+        NotSpawned::Sandbox(error) => (SANDBOX_FAILED, Cause::Infrastructure, error),
+    };
+    let what = match cause {
+        Cause::Program => "cannot run",
+        Cause::Infrastructure => "cannot set up a sandbox for",
+    };
+    let message = format!("{what} `{name}`: {error}");
+    eprintln!("taskwright sandbox: {message}");
+    (code, Report { not_started: Some(NotStarted { cause, message }), ..Report::default() })
 }
 
 fn exit_code(report: &Report) -> u8 {

@@ -12,13 +12,18 @@ use super::user::{User, as_user};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Kills every process of a user at one stroke.
+pub(crate) fn kill_user(user: User) -> io::Result<()> {
+    signal_user(user, Signal::KILL)
+}
+
+/// Sends a signal to every process of a user at one stroke.
 ///
 /// `kill(-1)` by a thread with the user's rights reaches all of them at once, under a lock of the kernel's that no
 /// fork gets past, so that a fork bomb cannot outrun it. Our own process is left out of it.
-pub(crate) fn kill_user(user: User) -> io::Result<()> {
+pub(crate) fn signal_user(user: User, signal: Signal) -> io::Result<()> {
     as_user(user, || {
         // Process group 1 is spelled kill(-1), which means: all that I may signal.
-        match rustix::process::kill_process_group(Pid::INIT, Signal::KILL) {
+        match rustix::process::kill_process_group(Pid::INIT, signal) {
             // The errors say that there was none but processes of others.
             Ok(()) | Err(rustix::io::Errno::SRCH | rustix::io::Errno::PERM) => Ok(()),
             Err(error) => Err(io::Error::from(error)),
@@ -43,7 +48,7 @@ pub(crate) fn kill_process(process: ProcessId) {
     signal(process, Signal::KILL);
 }
 
-fn signal(process: ProcessId, signal: Signal) {
+pub(crate) fn signal(process: ProcessId, signal: Signal) {
     if let Some(pid) = Pid::from_raw(process).filter(|_| process > 1) {
         let _ = rustix::process::kill_process(pid, signal);
     }

@@ -115,7 +115,7 @@ fn uid_map() -> io::Result<Vec<(u32, u32)>> {
     Ok(ranges)
 }
 
-fn random() -> io::Result<u32> {
+pub(super) fn random() -> io::Result<u32> {
     let mut bytes = [0; 4];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(u32::from_ne_bytes(bytes))

@@ -65,6 +65,40 @@ fn candidate_code_reaches_nothing_and_hurts_nobody() {
     assert_eq!(reward["reward"], 1.0);
 }
 
+/// Forks processes that are each far below what one may have and touch their memory all the time.
+const BUSY: &str = r#"
+import json, mmap, os, sys, time
+row = json.loads(sys.stdin.readline())
+for i in range(24):
+    if os.fork() == 0:
+        m = mmap.mmap(-1, 200 << 20)
+        while True:
+            for j in range(0, 200 << 20, 4096): m[j] = 1
+time.sleep(60)
+print(json.dumps({"id": row["id"], "output": row["input"]["x"] * 2}))
+"#;
+
+#[test]
+fn the_memory_of_many_busy_processes_is_bounded_where_there_is_no_group_of_the_kernels() {
+    let stage = Stage::set_with(&[], |config| {
+        config["limits"]["memory_mb"] = 1024.into();
+        config["limits"]["processes"] = 64.into();
+        config["limits"]["sample_timeout_sec"] = 60.into();
+    });
+    stage.commit(BUSY);
+    stage.taskwright("eval --split train --samples 1", 0);
+    let ran = stage.agent("taskwright results samples e1 --json");
+    let sample: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
+    assert_eq!((&sample["score"], &sample["error"]), (&0.0.into(), &"crash".into()), "{sample}");
+    assert!(sample["log"].as_str().unwrap().contains("more than 1024 MiB of memory"), "{sample}");
+    let most = stage.in_sidecar(
+        "cat /sys/fs/cgroup/memory.peak /sys/fs/cgroup/memory/memory.max_usage_in_bytes 2> /dev/null",
+    );
+    let most: u64 = most.out.trim().parse().unwrap();
+    println!("{} MiB at the most, of 1024", most >> 20);
+    assert!(most < 2 << 30, "{most}");
+}
+
 #[test]
 fn a_hostile_submission_gets_what_it_is_worth() {
     let stage = Stage::set();
