@@ -1,5 +1,6 @@
 //! `cargo xtask eval`.
 
+mod baseline;
 mod candidate;
 mod import;
 #[cfg(feature = "trials")]
@@ -21,7 +22,9 @@ use taskwright_base::Error;
 use taskwright_eval::{Cancel, End, EvaluationResult, IsolationGap};
 use taskwright_language::model::Mode;
 
+use self::baseline::Baseline;
 use self::paths::Paths;
+use self::show::{Form, Listed};
 use self::task::Task;
 
 /// Score a candidate on the samples of a task.
@@ -69,7 +72,10 @@ pub struct Arguments {
     /// Run nothing: print what would be run.
     #[arg(long, conflicts_with_all = ["resume", "fresh"])]
     dry_run: bool,
-    /// Print one JSON object instead of tables.
+    /// Show every sample, not only those that failed and the worst of the others.
+    #[arg(long)]
+    list_samples: bool,
+    /// Print one JSON object, which holds every sample, instead of tables.
     #[arg(long)]
     json: bool,
     /// Keep the trials in the ledger, under the name of this experiment.
@@ -87,6 +93,8 @@ struct Evaluated {
     /// How many samples were found in the record.
     recorded: usize,
     result: EvaluationResult,
+    /// The baseline on the same split, if it is known and this is another candidate.
+    baseline: Option<Baseline>,
     /// What else is known of a run through Harbor.
     harbor: Option<mode_b::Facts>,
 }
@@ -124,9 +132,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             }
             show::gaps(&gaps);
             for (split, samples) in &splits {
-                let record =
-                    paths.record(split, &imported.candidate, &runner.settings(), occasion(arguments))?;
-                let done = runner.evaluate(&imported, split, samples, record, &cancel)?;
+                let settings = runner.settings();
+                let record = paths.record(split, &imported.candidate, &settings, occasion(arguments))?;
+                let mut done = runner.evaluate(&imported, split, samples, record, &cancel)?;
+                beside(&mut done, &paths, &task, &imported, &settings)?;
                 status = worse(status, of(&done.result));
                 evaluated.push(done);
                 if cancel.is_cancelled() {
@@ -142,13 +151,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
                 show::gaps(&gaps);
             }
             for (split, samples) in &splits {
-                let record =
-                    paths.record(split, &imported.candidate, &runner.settings(split), occasion(arguments))?;
+                let settings = runner.settings(split);
+                let record = paths.record(split, &imported.candidate, &settings, occasion(arguments))?;
                 if arguments.dry_run {
                     runner.dry_run(&imported, split, samples, &record, arguments.json)?;
                     continue;
                 }
-                let done = runner.evaluate(&imported, split, samples, record, &cancel)?;
+                let mut done = runner.evaluate(&imported, split, samples, record, &cancel)?;
+                beside(&mut done, &paths, &task, &imported, &settings)?;
                 status = worse(status, of(&done.result));
                 evaluated.push(done);
                 if cancel.is_cancelled() {
@@ -160,7 +170,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if arguments.dry_run {
         return Ok(status);
     }
-    show::results(arguments.json, &task, &files, &imported.candidate, &gaps, &evaluated)
+    show::results(form(arguments), &task, &files, &imported.candidate, &gaps, &evaluated)
         .context("printing the results")?;
     #[cfg(feature = "trials")]
     if let Some(experiment) = &arguments.experiment {
@@ -170,6 +180,32 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         say("the same command goes on from here: what is finished is kept");
     }
     Ok(status)
+}
+
+/// Keeps what came out for later comparisons, and puts the baseline beside it, as far as it is known.
+fn beside(
+    done: &mut Evaluated,
+    paths: &Paths,
+    task: &Task,
+    imported: &import::Imported,
+    settings: &serde_json::Value,
+) -> anyhow::Result<()> {
+    baseline::keep(&done.record, &done.result)?;
+    let tree = &task.serve.baseline.tree;
+    if imported.candidate.tree.as_str() != tree
+        && let Some(record) = paths.last_record(&done.split, tree, settings)?
+    {
+        done.baseline = Baseline::read(record)?;
+    }
+    Ok(())
+}
+
+fn form(arguments: &Arguments) -> Form {
+    match (arguments.json, arguments.list_samples) {
+        (true, _) => Form::Json,
+        (false, true) => Form::Text(Listed::All),
+        (false, false) => Form::Text(Listed::Notable),
+    }
 }
 
 /// Whether there must be a record, or must not.

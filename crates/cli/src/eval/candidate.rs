@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use taskwright_base::Error;
+use taskwright_base::{Error, failed};
 
 use crate::workspace::from_here;
 use anyhow::{Context, bail};
@@ -65,7 +65,7 @@ fn spec(workspace: &Workspace, task: &Task) -> anyhow::Result<Option<Spec>> {
     let folder = workspace.root.join(&workspace.specs);
     let mut names: Vec<String> = folder
         .read_dir_utf8()
-        .with_context(|| format!("reading `{folder}`"))?
+        .map_err(failed("reading", &folder))?
         .filter_map(|entry| Some(entry.ok()?.file_name().to_owned()))
         .collect();
     // The folder of that name is the likely one.
@@ -91,7 +91,7 @@ fn temporary() -> anyhow::Result<(tempfile::TempDir, Utf8PathBuf)> {
         .context("making a temporary folder")?;
     let path = Utf8PathBuf::from_path_buf(temporary.path().join("files"))
         .map_err(|path| anyhow::anyhow!("`{}` is not UTF-8", path.display()))?;
-    std::fs::create_dir(&path).with_context(|| format!("making `{path}`"))?;
+    std::fs::create_dir(&path).map_err(failed("making", &path))?;
     Ok((temporary, path))
 }
 
@@ -122,7 +122,7 @@ fn folder(from: &Utf8Path) -> anyhow::Result<Files> {
                 continue;
             }
             if let Some(parent) = to.parent() {
-                std::fs::create_dir_all(parent).with_context(|| format!("making `{parent}`"))?;
+                std::fs::create_dir_all(parent).map_err(failed("making", parent))?;
             }
             copy(&from, &to)?;
         }
@@ -193,12 +193,11 @@ fn run(command: &mut Command) -> anyhow::Result<String> {
 
 /// Copies a file, a link or all of a folder but git's own, over what is there.
 fn copy(from: &Utf8Path, to: &Utf8Path) -> anyhow::Result<()> {
-    let doing = || format!("copying `{from}`");
-    let metadata = from.symlink_metadata().with_context(doing)?;
+    let metadata = from.symlink_metadata().map_err(failed("copying", from))?;
     if metadata.is_dir() {
-        std::fs::create_dir_all(to).with_context(doing)?;
-        for entry in from.read_dir_utf8().with_context(doing)? {
-            let entry = entry.with_context(doing)?;
+        std::fs::create_dir_all(to).map_err(failed("copying", from))?;
+        for entry in from.read_dir_utf8().map_err(failed("copying", from))? {
+            let entry = entry.map_err(failed("copying", from))?;
             if entry.file_name() != ".git" {
                 copy(entry.path(), &to.join(entry.file_name()))?;
             }
@@ -206,14 +205,14 @@ fn copy(from: &Utf8Path, to: &Utf8Path) -> anyhow::Result<()> {
         return Ok(());
     }
     if to.symlink_metadata().is_ok() {
-        std::fs::remove_file(to).with_context(|| format!("replacing `{to}`"))?;
+        std::fs::remove_file(to).map_err(failed("replacing", to))?;
     }
     if metadata.is_symlink() {
-        let target = from.read_link_utf8().with_context(doing)?;
-        return std::os::unix::fs::symlink(target, to).with_context(doing);
+        let target = from.read_link_utf8().map_err(failed("copying", from))?;
+        return Ok(std::os::unix::fs::symlink(target, to).map_err(failed("copying", from))?);
     }
     if !metadata.is_file() {
         bail!("`{from}` is neither a file nor a folder nor a link");
     }
-    std::fs::copy(from, to).map(drop).with_context(doing)
+    Ok(std::fs::copy(from, to).map(drop).map_err(failed("copying", from))?)
 }

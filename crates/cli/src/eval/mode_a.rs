@@ -5,10 +5,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_base::lock::LockFile;
+use taskwright_base::{Error, failed};
 use taskwright_eval::{
     Cancel, End, EvaluationResult, IsolationGap, IsolationMode, Measured, ModeA, Options, Outcome, Plan,
     SampleResult, summarize,
@@ -81,7 +81,7 @@ impl<'a> Runner<'a> {
         record: Utf8PathBuf,
         cancel: &Cancel,
     ) -> anyhow::Result<Evaluated> {
-        let Record { mut known, file, lock: _lock } = Record::open(&record)?;
+        let Record { mut known, path, file, lock: _lock } = Record::open(&record)?;
         let file = Mutex::new(file);
         let progress = Progress::new(split, samples.len());
         for id in samples {
@@ -98,7 +98,7 @@ impl<'a> Runner<'a> {
             let result = self.mode.evaluate(
                 &plan,
                 &|result| {
-                    let written = append(&file, result);
+                    let written = append(&file, &path, result);
                     if let Err(error) = written {
                         **write_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                         cancel.cancel();
@@ -115,7 +115,7 @@ impl<'a> Runner<'a> {
         }
         let recorded = progress.finish();
         if let Some(error) = failed_to_write {
-            return Err(error).context("keeping the record");
+            return Err(error.into());
         }
         let samples: Vec<SampleResult> = samples.iter().filter_map(|id| known.remove(id)).collect();
         let aggregate = summarize(&self.task.serve.objective, samples.iter().map(Measured::from));
@@ -125,13 +125,14 @@ impl<'a> Runner<'a> {
             end = End::Completed;
         }
         let result = EvaluationResult { end, samples, aggregate, seconds };
-        Ok(Evaluated { split: split.to_owned(), record, recorded, result, harbor: None })
+        Ok(Evaluated { split: split.to_owned(), record, recorded, result, baseline: None, harbor: None })
     }
 }
 
 /// The samples of a record: one JSON object a line, as they finished.
 struct Record {
     known: HashMap<String, SampleResult>,
+    path: Utf8PathBuf,
     file: File,
     lock: LockFile,
 }
@@ -145,11 +146,11 @@ impl Record {
             .read(true)
             .append(true)
             .open(&path)
-            .with_context(|| format!("opening `{path}`"))?;
+            .map_err(failed("opening", &path))?;
         let mut known = HashMap::new();
         let mut is_whole = true;
         for line in BufReader::new(&file).split(b'\n') {
-            let line = line.with_context(|| format!("reading `{path}`"))?;
+            let line = line.map_err(failed("reading", &path))?;
             if line.is_empty() {
                 continue;
             }
@@ -163,23 +164,20 @@ impl Record {
             }
         }
         if !is_whole {
-            file.write_all(b"\n").with_context(|| format!("writing `{path}`"))?;
+            file.write_all(b"\n").map_err(failed("writing", &path))?;
         }
-        Ok(Self { known, file, lock })
+        Ok(Self { known, path, file, lock })
     }
 }
 
 /// Keeps a sample, so that it is there whatever happens next.
-fn append(file: &Mutex<File>, result: &SampleResult) -> anyhow::Result<()> {
+fn append(file: &Mutex<File>, path: &Utf8Path, result: &SampleResult) -> Result<(), Error> {
     if matches!(result.outcome, Outcome::Infrastructure { .. }) {
         return Ok(());
     }
-    let mut line = serde_json::to_vec(result)?;
+    let mut line =
+        serde_json::to_vec(result).map_err(|error| Error::new(format!("writing a result: {error}")))?;
     line.push(b'\n');
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-    file.write_all(&line)?;
-    if !file.metadata()?.is_file() {
-        bail!("the record is gone");
-    }
-    Ok(())
+    file.write_all(&line).map_err(failed("writing", path))
 }

@@ -168,7 +168,14 @@ impl<'a> Runner<'a> {
             bail!("the split `{split}` has no samples");
         }
         let facts = Facts { jobs, trials_run, notes, trouble };
-        Ok(Evaluated { split: split.to_owned(), record, recorded, result, harbor: Some(facts) })
+        Ok(Evaluated {
+            split: split.to_owned(),
+            record,
+            recorded,
+            result,
+            baseline: None,
+            harbor: Some(facts),
+        })
     }
 }
 

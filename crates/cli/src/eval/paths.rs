@@ -8,9 +8,9 @@
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::time::Duration;
-use taskwright_base::Error;
+use taskwright_base::{Error, failed};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_base::Digest;
@@ -93,9 +93,8 @@ impl Paths {
         settings: &Value,
         occasion: Occasion,
     ) -> anyhow::Result<Utf8PathBuf> {
-        let digest = Digest::of(settings.to_string().as_bytes()).short();
         let tree = candidate.tree.as_str();
-        let folder = self.task.join(split).join(format!("{}-{digest}", &tree[..12]));
+        let folder = self.records(split, tree, settings);
         let last = last_number(&folder)?;
         let number = match (occasion, last) {
             (Occasion::Resume, None) => bail!(
@@ -114,6 +113,23 @@ impl Paths {
         }
         Ok(record)
     }
+
+    /// The last record of a tree on a split; none if there is none.
+    pub fn last_record(
+        &self,
+        split: &str,
+        tree: &str,
+        settings: &Value,
+    ) -> anyhow::Result<Option<Utf8PathBuf>> {
+        let folder = self.records(split, tree, settings);
+        Ok(last_number(&folder)?.map(|number| folder.join(number.to_string())))
+    }
+
+    /// The folder of a tree's records on a split.
+    fn records(&self, split: &str, tree: &str, settings: &Value) -> Utf8PathBuf {
+        let digest = Digest::of(settings.to_string().as_bytes()).short();
+        self.task.join(split).join(format!("{}-{digest}", &tree[..12]))
+    }
 }
 
 /// Makes a folder that others may pass through. Its name is no secret: one that somebody else has put there is refused,
@@ -121,7 +137,7 @@ impl Paths {
 fn own(folder: &Utf8Path, user: u32) -> anyhow::Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o711).create(folder);
     let metadata = made.and_then(|()| std::fs::symlink_metadata(folder));
-    let metadata = metadata.with_context(|| format!("making `{folder}`"))?;
+    let metadata = metadata.map_err(failed("making", folder))?;
     if !metadata.is_dir() || metadata.uid() != user {
         let error = Error::new(format!("`{folder}` is not a folder of yours"));
         return Err(error.hint("remove it, or set TMPDIR to a folder that only you write to").into());
@@ -130,7 +146,7 @@ fn own(folder: &Utf8Path, user: u32) -> anyhow::Result<()> {
 }
 
 fn create(folder: &Utf8Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("making `{folder}`"))
+    Ok(std::fs::create_dir_all(folder).map_err(failed("making", folder))?)
 }
 
 /// Locks a file for as long as it takes, and says what another process does that has it.
@@ -151,9 +167,9 @@ fn last_number(folder: &Utf8Path) -> anyhow::Result<Option<u64>> {
     let entries = match folder.read_dir_utf8() {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("reading `{folder}`")),
+        Err(error) => return Err(failed("reading", folder)(error).into()),
     };
-    let names: Vec<_> = entries.collect::<Result<_, _>>().with_context(|| format!("reading `{folder}`"))?;
+    let names: Vec<_> = entries.collect::<Result<_, _>>().map_err(failed("reading", folder))?;
     Ok(names.iter().filter_map(|entry| entry.file_name().parse().ok()).max())
 }
 

@@ -13,6 +13,9 @@ use taskwright_base::number::mean;
 use taskwright_base::table::number;
 use taskwright_base::text::clean;
 
+/// How many lines tell how far it is, about, where there is no bar.
+const MOST_LINES: u64 = 50;
+
 /// How far an evaluation is.
 pub struct Progress {
     bar: ProgressBar,
@@ -76,7 +79,12 @@ impl Progress {
         counts.values.extend(result.value);
         self.bar.set_position(counts.done());
         self.show(&counts);
-        if !self.is_terminal && !recorded {
+        // In a pipe a line each would be the longest part of what is kept of it.
+        let step = (self.planned / MOST_LINES).max(1);
+        if !self.is_terminal
+            && !recorded
+            && (counts.done().is_multiple_of(step) || counts.done() == self.planned)
+        {
             say(&format!(
                 "{}: {} {}; {}",
                 self.split,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use taskwright_base::Error;
+use taskwright_base::{Error, failed};
 
 use crate::exit::Status;
 use crate::set::parameters;
@@ -67,7 +67,7 @@ pub fn build(
     };
     let dir = workspace.out.join(&name);
     let path = dir.join("environment/sidecar/serve.json");
-    let text = std::fs::read(&path).with_context(|| format!("reading `{path}`"))?;
+    let text = std::fs::read(&path).map_err(failed("reading", &path))?;
     let serve = serde_json::from_slice(&text).with_context(|| format!("reading `{path}`"))?;
     Ok(Ok(Task { name, dir, serve, set }))
 }
