@@ -99,6 +99,28 @@ fn the_memory_of_many_busy_processes_is_bounded_where_there_is_no_group_of_the_k
     assert!(most < 2 << 30, "{most}");
 }
 
+/// Reserves gigabytes of the disk, faster than anybody looks, and says how much it got.
+const RESERVE: &str = r#"
+import ctypes, json, os, sys
+row = json.loads(sys.stdin.readline())
+libc, blocks = ctypes.CDLL(None, use_errno=True), 0
+for i in range(24):
+    file = os.open(f"{os.environ['TMPDIR']}/{i}", os.O_CREAT | os.O_RDWR)
+    libc.fallocate(file, 0, ctypes.c_long(0), ctypes.c_long(256 << 20))
+    blocks += os.fstat(file).st_blocks
+print("reserved", blocks * 512, file=sys.stderr)
+print(json.dumps({"id": row["id"], "output": row["input"]["x"] * 2}))
+"#;
+
+#[test]
+fn no_disk_is_reserved() {
+    let stage = Stage::set_with(&[], |config| config["limits"]["file_size_mb"] = 1024.into());
+    stage.commit(RESERVE);
+    assert_eq!(stage.taskwright("eval --split train --samples 1", 0)["score"], 1.0);
+    let said = stage.agent("taskwright results samples e1 --json").out;
+    assert!(said.contains("reserved 0"), "{said}");
+}
+
 #[test]
 fn a_hostile_submission_gets_what_it_is_worth() {
     let stage = Stage::set();
