@@ -1,6 +1,7 @@
 //! Cleaning: removes what a build made, and nothing that it did not make.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -82,7 +83,8 @@ fn forget_vanished(workspace: &Workspace) -> Result<()> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(pair) = name.strip_prefix(WHERE) else { continue };
         let out = fs::read_to_string(entry.path()).map_err(failed("reading", &entry.path()))?;
-        if fs::symlink_metadata(&out).is_ok() {
+        // One that cannot be looked at may be there, and keeps what it needs.
+        if !fs::symlink_metadata(&out).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             continue;
         }
         for kind in ["state-", "pending-", WHERE] {
