@@ -36,6 +36,9 @@ pub enum Problem {
     /// It has no bytes: whoever wrote it was stopped, or is about to write it.
     #[error("is empty: Harbor was stopped while it wrote it, or is about to")]
     Empty,
+    /// It begins with a byte order mark.
+    #[error("begins with a byte order mark, which JSON does not allow: save it as UTF-8 without one")]
+    ByteOrderMark,
     /// It ends before its JSON does.
     #[error(
         "ends in the middle of its JSON (line {line}): Harbor was stopped while it wrote it, or still writes"
@@ -199,6 +202,9 @@ pub(crate) fn parse_any<T>(
     let text = std::str::from_utf8(bytes).map_err(|error| Problem::NotUtf8 { at: error.valid_up_to() })?;
     if text.trim_ascii().is_empty() {
         return Err(Problem::Empty);
+    }
+    if text.starts_with('\u{feff}') {
+        return Err(Problem::ByteOrderMark);
     }
     let read = read(text).or_else(|error| marked(text).map_or(Err(error), |marked| read(&marked)));
     read.map_err(|error| match error.classify() {

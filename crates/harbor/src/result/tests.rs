@@ -131,6 +131,7 @@ fn what_is_no_result_is_refused_by_name() {
     assert!(problem("").contains("is empty") && problem(" \n").contains("is empty"));
     assert!(problem("\0\0\0\0").contains("is not valid JSON"));
     assert!(problem(b"{\"a\": \"\xff\"}").contains("byte 7 is damaged"));
+    assert!(problem(format!("\u{feff}{whole}")).contains("begins with a byte order mark"));
     assert!(problem("[]").contains("JSON without keys") && problem("NaN").contains("JSON without keys"));
     assert!(problem("{}").contains("a JSON object that Harbor does not write"));
     assert!(problem(r#"{"n_total_trials": 1, "stats": {}}"#).contains("a Harbor job"));

@@ -35,7 +35,7 @@ pub enum RewardError {
         found: Vec<String>,
     },
     /// There are several keys and none of the usual ones.
-    #[error("it is unclear which reward counts: the verifier reported {}; name one with `reward_key`", list(.found))]
+    #[error("it is unclear which reward counts: the verifier reported {}; name one with `reward_key`, or `--reward-key` of an import", list(.found))]
     Unclear {
         /// The keys there are, by name.
         found: Vec<String>,

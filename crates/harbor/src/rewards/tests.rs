@@ -23,7 +23,8 @@ fn the_one_that_counts() {
     assert_eq!(chosen(&[("a", 1.0), ("reward", 2.0)], Some("a")), some("a", 1.0));
     assert_eq!(
         chosen(&[("b", 1.0), ("a", 2.0)], None).unwrap_err(),
-        "it is unclear which reward counts: the verifier reported `a`, `b`; name one with `reward_key`"
+        "it is unclear which reward counts: the verifier reported `a`, `b`; name one with `reward_key`, or `--reward-key` \
+         of an import"
     );
     // A key that was asked for is never exchanged for another.
     assert_eq!(
