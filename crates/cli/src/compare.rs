@@ -4,7 +4,7 @@ use crate::exit::{self, Status};
 use crate::output;
 use taskwright_ledger::compare::{Comparison, Note, Side};
 use taskwright_ledger::leaderboard::Cell;
-use taskwright_ledger::statistics::{Direction, SignificanceMethod};
+use taskwright_ledger::statistics::{Direction, Measure, SignificanceMethod};
 
 use crate::selection::{RuleArguments, Selection};
 use taskwright_base::table::{Table, number};
@@ -53,7 +53,7 @@ fn table(comparison: &Comparison) -> String {
     for task in &comparison.tasks {
         let cells = |cell: &Option<Cell>| {
             let counted = cell.as_ref().map_or(0, |cell| cell.counted);
-            (number(cell.as_ref().and_then(|cell| cell.mean)), counted.to_string())
+            (number(cell.as_ref().and_then(|cell| cell.by(comparison.compared_by))), counted.to_string())
         };
         let ((a, trials_a), (b, trials_b)) = (cells(&task.a), cells(&task.b));
         table.row(vec![task.task.clone(), a, trials_a, b, trials_b, signed(task.difference)]);
@@ -70,9 +70,16 @@ fn summary(comparison: &Comparison) -> String {
         format!("A = {}: {}", name(&comparison.a), number(comparison.mean_a)),
         format!("B = {}: {}", name(&comparison.b), number(comparison.mean_b)),
     ];
+    let by = match comparison.compared_by {
+        Measure::Reward => None,
+        Measure::Gain => Some("the gain over the baseline, as a part of its reward"),
+        Measure::Share => Some("the share of what the tasks' own solutions gain over the baseline"),
+    };
+    lines.extend(by.map(|by| format!("by {by}")));
     let same = comparison.common - comparison.better - comparison.worse;
-    let direction =
-        if comparison.rules.direction == Direction::Minimize { " (smaller is better)" } else { "" };
+    let is_smaller_better =
+        comparison.compared_by == Measure::Reward && comparison.rules.direction == Direction::Minimize;
+    let direction = if is_smaller_better { " (smaller is better)" } else { "" };
     lines.push(format!(
         "on the {} that both have: A is better on {}, worse on {}, the same on {same}{direction}",
         count(comparison.common, "task"),
@@ -115,6 +122,10 @@ fn summary(comparison: &Comparison) -> String {
 
 fn remark(note: &Note) -> String {
     match note {
+        Note::DifferentScales { tasks } => {
+            let tasks: Vec<String> = tasks.iter().map(|task| clean(task)).collect();
+            format!("! rewards are of different size, and a mean of them mostly that of the larger: {}", tasks.join(", "))
+        }
         Note::FewTasks { tasks } => format!("! {} say little of others: the interval is rough", count(*tasks, "task")),
         Note::LeastP { value } => {
             format!("! with so few trials that differ, p could not have been below {}", p_value(*value))

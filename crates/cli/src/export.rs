@@ -52,6 +52,8 @@ enum Kind {
     Parquet,
     /// Comma-separated values after RFC 4180.
     Csv,
+    /// The same with an apostrophe before text that a spreadsheet would take for a formula.
+    CsvForSpreadsheets,
     /// A JSON object a line.
     Jsonl,
 }
@@ -113,6 +115,7 @@ fn format(kind: Option<Kind>, file: &Utf8Path) -> Option<Format> {
     Some(match kind.or_else(named)? {
         Kind::Parquet => Format::Parquet,
         Kind::Csv => Format::Csv,
+        Kind::CsvForSpreadsheets => Format::CsvForSpreadsheets,
         Kind::Jsonl => Format::JsonLines,
     })
 }

@@ -11,7 +11,7 @@ use crate::{interrupt, output};
 use camino::Utf8PathBuf;
 use serde::Serialize;
 use taskwright_ledger::Ledger;
-use taskwright_ledger::import::{Event, Options, Outcome, Report};
+use taskwright_ledger::import::{Event, JobSeen, Options, Outcome, Report};
 use taskwright_ledger::record::Source;
 
 use crate::ledger::LedgerArguments;
@@ -199,14 +199,28 @@ fn say(arguments: &Arguments, report: &Report, events: &[Event]) -> anyhow::Resu
     }
     let mut text = String::new();
     for job in &report.jobs {
-        let planned = job.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
-        let missing = if job.missing > 0 { format!(", {} missing", job.missing) } else { String::new() };
-        let state = if job.finished { "" } else { "; not finished: it runs, or it was stopped" };
-        text.push_str(&format!("job {}: {}{planned} trials{missing}{state}\n", clean(&job.name), job.found));
+        text.push_str(&job_line(job));
     }
     text.push_str(&summary(report));
     text.push('\n');
     Ok(output::print(&text)?)
+}
+
+/// What came of a job.
+fn job_line(job: &JobSeen) -> String {
+    let planned = job.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+    let missing = if job.missing > 0 { format!(", {} missing", job.missing) } else { String::new() };
+    let state = if job.finished { "" } else { "; not finished: it runs, or it was stopped" };
+    let together = if job.failed_together > 0 {
+        format!(
+            "  {} of them failed within three seconds of each other: look for what they share, as a machine or an engine \
+             that stopped\n",
+            job.failed_together
+        )
+    } else {
+        String::new()
+    };
+    format!("job {}: {}{planned} trials{missing}{state}\n{together}", clean(&job.name), job.found)
 }
 
 fn reasons(event: &Event) -> String {
@@ -229,5 +243,9 @@ pub fn summary(report: &Report) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    if words.is_empty() { "no trials".to_owned() } else { words.join(", ") }
+    let text = if words.is_empty() { "no trials".to_owned() } else { words.join(", ") };
+    if report.swept == 0 {
+        return text;
+    }
+    format!("{text}; {} bytes that a killed import had left are removed", report.swept)
 }

@@ -4,8 +4,8 @@ use crate::exit::{self, Status};
 use crate::output;
 use taskwright_base::Error;
 use taskwright_ledger::Filter;
-use taskwright_ledger::leaderboard::{Leaderboard, Note};
-use taskwright_ledger::statistics::Direction;
+use taskwright_ledger::leaderboard::{Leaderboard, Note, Row, gain};
+use taskwright_ledger::statistics::{Direction, Measure};
 
 use crate::selection::{RuleArguments, Selection};
 use taskwright_base::table::number;
@@ -18,7 +18,8 @@ use taskwright_base::text::{clean, count};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask leaderboard\n  cargo xtask leaderboard --experiment smoke --k 1,5\n  \
-                        cargo xtask leaderboard --task 'circle-*' --metric radius --direction minimize --json"
+                        cargo xtask leaderboard --task 'circle-*' --metric radius --direction minimize --json\n  \
+                        cargo xtask leaderboard --rank-by share"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -59,11 +60,21 @@ fn remarks(board: &Leaderboard) -> String {
         rules.metric.as_ref().map(|key| format!("the reward `{}`, ", clean(key))).unwrap_or_default();
     let direction = if rules.direction == Direction::Minimize { "smaller is better, " } else { "" };
     lines.push(format!(
-        "{metric}{direction}mean over tasks of the mean over each task's {} trials",
-        if rules.partial.is_some() { "complete and partial" } else { "complete" }
+        "{metric}{direction}mean over tasks of the mean over each task's {} trials{}",
+        if rules.partial.is_some() { "complete and partial" } else { "complete" },
+        match board.ranked_by {
+            Measure::Reward => "",
+            Measure::Gain => ", ranked by the gain over the baseline's reward",
+            Measure::Share => ", ranked by the share of what the tasks' own solutions gain over the baseline",
+        }
     ));
     if board.rows.iter().any(|row| !row.flagged.is_empty()) {
         lines.push("+ failed, and was graded nevertheless".to_owned());
+    }
+    let is_short =
+        |row: &Row| row.pass_at_k.iter().any(|pass| pass.mean.is_some() && pass.tasks < row.tasks_counted);
+    if board.rows.iter().any(is_short) {
+        lines.push("(n) pass@k of the n tasks that have as many trials".to_owned());
     }
     lines.extend(bracket(board));
     lines.extend(board.notes.iter().map(remark));
@@ -73,15 +84,22 @@ fn remarks(board: &Leaderboard) -> String {
 /// The other end of the bracket, of those for which it is another one.
 fn bracket(board: &Leaderboard) -> Option<String> {
     const SHOWN: usize = 6;
+    let planned = |row: &Row| {
+        let found = row.by(board.ranked_by);
+        let planned = if board.ranked_by == Measure::Reward { row.planned_mean } else { found?.planned_mean };
+        planned.filter(|_| planned != found.map(|found| found.mean))
+    };
+    let shown = |value| if board.ranked_by == Measure::Gain { gain(value) } else { number(value) };
     let rows: Vec<String> = board
         .rows
         .iter()
-        .filter(|row| row.planned_mean.is_some() && row.planned_mean != row.mean)
-        .map(|row| format!("{} {}", clean(&row.label), number(row.planned_mean)))
+        .filter_map(|row| Some(format!("{} {}", clean(&row.label), shown(Some(planned(row)?)))))
         .collect();
     let more = if rows.len() > SHOWN { format!(" and {} more", rows.len() - SHOWN) } else { String::new() };
-    let shown = rows[..rows.len().min(SHOWN)].join(", ");
-    (!rows.is_empty()).then(|| format!("with every planned trial that has no reward as 0: {shown}{more}"))
+    let listed = rows[..rows.len().min(SHOWN)].join(", ");
+    let zero = if board.ranked_by == Measure::Reward { "0" } else { "no gain" };
+    (!rows.is_empty())
+        .then(|| format!("with every planned trial that has no reward as {zero}: {listed}{more}"))
 }
 
 fn remark(note: &Note) -> String {
@@ -95,10 +113,11 @@ fn remark(note: &Note) -> String {
             let (trials, s) = (count(*trials, "partial trial"), if *trials == 1 { "s" } else { "" });
             format!("! {trials} count{s} as {value}: this is no leaderboard of complete trials")
         }
-        Note::DifferentTasks => {
-            "! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share"
-                .to_owned()
-        }
+        Note::DifferentTasks { tasks } => format!(
+            "! the means are not over the same tasks, for want of some: {}; `cargo xtask compare` takes those that two agents \
+             share",
+            list(tasks)
+        ),
         Note::NoThreshold => "pass@k needs rewards of 0 and 1, or `--threshold`".to_owned(),
         Note::NoVariation { .. } => {
             "* all tasks have the same mean, which says nothing of how sure it is".to_owned()
@@ -115,12 +134,20 @@ fn remark(note: &Note) -> String {
                 list(agents)
             )
         }
-        Note::DifferentScales { tasks } => {
+        Note::DifferentScales { tasks, without_baseline } => {
+            let why = if without_baseline.is_empty() {
+                String::new()
+            } else {
+                format!("; ranking by gain takes the baseline's reward of {}", list(without_baseline))
+            };
             format!(
                 "! the mean is over rewards of different size, and mostly that of the larger: {}; `--task` takes those of one \
-                 kind",
+                 kind{why}",
                 list(tasks)
             )
+        }
+        Note::OtherDirection { tasks } => {
+            format!("! these say that other rewards are better: {}; see `--direction`", list(tasks))
         }
         Note::ChangedTasks { tasks } => format!("! changed between trials: {}", list(tasks)),
     }
@@ -186,8 +213,9 @@ mod tests {
 
         mean over tasks of the mean over each task's complete trials
         + failed, and was graded nevertheless
+        (n) pass@k of the n tasks that have as many trials
         with every planned trial that has no reward as 0: codex (model=small) 0.250, nop 0.000
-        ! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share
+        ! the means are not over the same tasks, for want of some: b; `cargo xtask compare` takes those that two agents share
         * all tasks have the same mean, which says nothing of how sure it is
         fewer than ten tasks make a rough interval: codex (model=large)
         ! changed between trials: b
@@ -208,7 +236,7 @@ mod tests {
         the reward `loss`, smaller is better, mean over tasks of the mean over each task's complete and partial trials
         + failed, and was graded nevertheless
         ! 1 partial trial counts as 2: this is no leaderboard of complete trials
-        ! the means are not over the same tasks; `cargo xtask compare` takes those that two agents share
+        ! the means are not over the same tasks, for want of some: b; `cargo xtask compare` takes those that two agents share
         pass@k needs rewards of 0 and 1, or `--threshold`
         * all tasks have the same mean, which says nothing of how sure it is
         fewer than ten tasks make a rough interval: codex (model=large)

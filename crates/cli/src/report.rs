@@ -36,9 +36,11 @@ pub struct Arguments {
     title: Option<String>,
 }
 
-/// Files of evidence that say what went wrong, the most telling first: of what the verifier broke, and of all else.
+/// Files of evidence that say what went wrong, the most telling first: what the verifier said, and what Harbor did.
 const VERIFIER: [&str; 3] = ["verifier/test-stdout.txt", "verifier/test-stderr.txt", "exception.txt"];
-const OTHERS: [&str; 2] = ["exception.txt", "trial.log"];
+const HARBOR: [&str; 2] = ["exception.txt", "trial.log"];
+/// Where agents leave their logs.
+const AGENT: &str = "agent/";
 /// A longer file is not read for its end.
 const LONGEST: u64 = 4 << 20;
 /// How many bytes of its end are shown.
@@ -64,13 +66,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let target = target(arguments.output.as_deref())?;
     let folder = target.as_deref().and_then(Utf8Path::parent);
     let title = title(arguments, &filter);
+    let rules = arguments.rules.rules();
     let page = render(&Content {
         title: &title,
         trials: &trials,
         agents: &agents,
-        rules: &arguments.rules.rules(),
+        references: &ledger.references(rules.metric.as_deref())?,
+        rules: &rules,
         link: &|trial, file| link(&ledger, folder?, trial, file),
-        excerpt: &|trial| excerpt(&ledger, trial),
+        excerpts: &|trial| excerpts(&ledger, trial),
     })?;
     match target {
         None => output::print(&page)?,
@@ -137,12 +141,32 @@ fn percent(name: &str) -> String {
     })
 }
 
-/// The end of the file that best says why a trial failed. One that cannot be read is no reason to have no page.
-fn excerpt(ledger: &Ledger, trial: &Trial) -> Option<Excerpt> {
-    let names: &[&str] = if trial.failure == Some(Failure::Verifier) { &VERIFIER } else { &OTHERS };
-    let file = names.iter().find_map(|name| {
-        trial.evidence.iter().find(|file| file.path == *name && (1..=LONGEST).contains(&file.size))
-    })?;
+/// The ends of the files that best say why a trial failed, or came to nothing. One that cannot be read is no reason to have
+/// no page.
+fn excerpts(ledger: &Ledger, trial: &Trial) -> Vec<Excerpt> {
+    let is_short = |file: &&Evidence| (1..=LONGEST).contains(&file.size);
+    let first = |names: &[&str]| {
+        names.iter().find_map(|name| trial.evidence.iter().find(|file| file.path == *name).filter(is_short))
+    };
+    let files = match trial.failure {
+        None | Some(Failure::Verifier) => [first(&VERIFIER), None],
+        Some(Failure::Infrastructure | Failure::Cancelled) => [first(&HARBOR), None],
+        Some(Failure::Candidate | Failure::Timeout | Failure::Budget) => {
+            let logs = trial.evidence.iter().filter(|file| is_log(&file.path)).filter(is_short);
+            // Of several, the one that says most.
+            [first(&HARBOR), logs.max_by_key(|file| file.size)]
+        }
+    };
+    files.into_iter().flatten().filter_map(|file| excerpt(ledger, trial, file)).collect()
+}
+
+/// Whether a file is what an agent wrote of its own work: in words, and in its own folder.
+fn is_log(path: &str) -> bool {
+    let name = path.strip_prefix(AGENT).filter(|name| !name.contains('/'));
+    name.is_some_and(|name| [".txt", ".log"].iter().any(|end| name.ends_with(end)))
+}
+
+fn excerpt(ledger: &Ledger, trial: &Trial, file: &Evidence) -> Option<Excerpt> {
     let end = end(ledger.evidence(trial, &file.path).ok()?).ok()?;
     // What stayed where it was still has its secrets, and a page is sent to others.
     let text = clean_text(&String::from_utf8_lossy(&end));

@@ -3,7 +3,7 @@
 use taskwright_ledger::leaderboard::Rules;
 use taskwright_ledger::patterns::TaskPatterns;
 use taskwright_ledger::record::Source;
-use taskwright_ledger::statistics::{Direction, is_reward};
+use taskwright_ledger::statistics::{Direction, Measure, is_reward};
 use taskwright_ledger::{Filter, Ledger};
 
 use crate::ledger::LedgerArguments;
@@ -68,6 +68,10 @@ pub struct RuleArguments {
     /// 1].
     #[arg(long, value_name = "NUMBER", value_parser = reward, allow_negative_numbers = true)]
     threshold: Option<f64>,
+    /// Rank by the reward, by the gain over the baseline, or by the share of the solution's gain [default: the reward; where
+    /// rewards of tasks are of different size, the share or else the gain, if it is known of all].
+    #[arg(long, value_name = "MEASURE")]
+    rank_by: Option<Measure>,
     /// Estimate how likely one of so many trials succeeds.
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     k: Vec<u32>,
@@ -98,6 +102,7 @@ impl RuleArguments {
             },
             partial: self.include.map(|Include::Partial| self.partial_value.unwrap_or(0.0)),
             threshold: self.threshold,
+            rank_by: self.rank_by,
             k: self.k.clone(),
         }
     }

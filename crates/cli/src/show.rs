@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use crate::exit::{self, Status};
 use crate::output;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use taskwright_ledger::Trial;
 use taskwright_ledger::record::{Topic, shown};
 
@@ -38,7 +39,7 @@ struct Answer<'a> {
     trial: &'a Trial,
     imported_from: Option<String>,
     drift: Option<String>,
-    agent_configuration: Option<serde_json::Value>,
+    agent_configuration: Option<Box<RawValue>>,
 }
 
 /// Runs the command.

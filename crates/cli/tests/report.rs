@@ -35,7 +35,7 @@ fn fill(ledger: &Path) {
         status,
         reward: (status == Status::Complete).then_some(1.0),
         reward_key: Some("reward".into()),
-        rewards: vec![Reward { key: "reward".into(), value: Some(1.0), text: None, reason: None }],
+        rewards: vec![Reward { key: "reward".into(), value: Some(1.0), ..Reward::default() }],
         reward_valid: status == Status::Complete,
         ..Trial::default()
     };
@@ -78,4 +78,28 @@ fn a_page_of_one_experiment_has_nothing_of_another() {
     let output = report(directory.path(), &["--experiment", "three", "--output", "-"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("no trial in the ledger is like that"), "{said}");
+}
+
+#[test]
+fn a_page_shows_what_the_verifier_said_of_a_trial_that_came_to_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (job, ledger) = (directory.path().join("job"), directory.path().join("ledger"));
+    let own = taskwright_testing::own_jobs().join("jobs/two-attempts");
+    assert!(Command::new("cp").arg("-r").args([&own, &job]).status().unwrap().success());
+    let said =
+        |trial: &str, text: &str| fs::write(job.join(trial).join("verifier/test-stdout.txt"), text).unwrap();
+    said("fails__4xhe3v9", "expected 4, found 5\npassword=correct-horse-battery\n");
+    said("passes__mqi35G4", "all well\n");
+    let import = Command::new(env!("CARGO_BIN_EXE_taskwright-cli"))
+        .args(["import", "--ledger"])
+        .args([&ledger, &job])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&import.stdout).contains("10 of 10 trials"), "{import:?}");
+    let page = String::from_utf8(report(&ledger, &["--output", "-"]).stdout).unwrap();
+    let row = |trial: &str| page.split("<tr class=\"trial\"").find(|row| row.contains(trial)).unwrap();
+    let failed = row(">fails__4xhe3v9<");
+    assert!(failed.contains("The end of verifier/test-stdout.txt") && failed.contains("expected 4, found 5"));
+    assert!(!failed.contains("correct-horse"), "{failed}");
+    assert!(!row(">passes__mqi35G4<").contains("all well"));
 }

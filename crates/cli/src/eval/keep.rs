@@ -166,7 +166,7 @@ impl Keeper<'_> {
 }
 
 fn reward(key: &str, value: f64) -> Reward {
-    Reward { key: key.to_owned(), value: Some(value), text: None, reason: None }
+    Reward { key: key.to_owned(), value: Some(value), ..Reward::default() }
 }
 
 fn failure(class: ErrorClass) -> Failure {

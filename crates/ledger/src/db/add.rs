@@ -32,6 +32,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank::statistics::Direction;
     use crate::record::{
         COLUMNS, Evidence, Exception, Failure, Filter, Kept, Kind, Provenance, Reward, Seconds, Source,
         Status, Step, Tokens,
@@ -54,6 +55,8 @@ mod tests {
             value,
             text: value.is_none().then(|| "null".into()),
             reason: value.is_none().then(|| "null".into()),
+            baseline: value.map(|value| value / 2.0),
+            direction: value.map(|_| Direction::Minimize),
         };
         Trial {
             id: "1f\0\u{1f600}".into(),

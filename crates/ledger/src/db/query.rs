@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params, params_from_iter};
 use taskwright_base::digest::hex;
 use taskwright_base::{Error, Result};
@@ -45,19 +46,30 @@ impl Ledger {
         Ok(())
     }
 
-    /// What statistics need of the trials that a filter lets through, by agent and task, then in no order.
+    /// What statistics need of the trials that a filter lets through, by agent and task, then in no order. What they are held
+    /// against is not among it.
     pub fn scores(&self, filter: &Filter) -> Result<Vec<Score>> {
-        let (condition, conditions) = condition(filter);
+        let (condition, values) = condition(filter);
+        self.scores_where(&condition, values, filter.reward_key.as_deref())
+    }
+
+    /// The same of the trials that meet a condition, with the values of its places.
+    pub(crate) fn scores_where(
+        &self,
+        condition: &str,
+        conditions: Vec<String>,
+        metric: Option<&str>,
+    ) -> Result<Vec<Score>> {
         // Values are bound in the order of their places in the text: that of the key stands before the condition's.
-        let values: Vec<String> = filter.reward_key.iter().cloned().chain(conditions).collect();
-        let reward = match &filter.reward_key {
+        let values: Vec<String> = metric.map(str::to_owned).into_iter().chain(conditions).collect();
+        let reward = match metric {
             None => "reward",
             Some(_) => {
                 "(SELECT value FROM rewards WHERE rewards.trial = trials.trial AND step = -1 AND key = ?)"
             }
         };
         let columns = score::COLUMNS.map(|name| read().find(|column| column.stored == Some(name)));
-        let expressions = score::COLUMNS.map(|name| expression(name, filter.reward_key.is_some()));
+        let expressions = score::COLUMNS.map(|name| expression(name, metric.is_some()));
         let sql = format!(
             "SELECT {reward}, {} FROM trials WHERE {condition} AND trial NOT IN (SELECT trial FROM superseded)
              ORDER BY agent_digest, task",
@@ -245,7 +257,8 @@ impl<'a> Children<'a> {
         let prepare = |sql| connection.prepare_cached(sql);
         Ok(Self {
             rewards: prepare(
-                "SELECT step, key, value, text, reason FROM rewards WHERE trial = ?1 ORDER BY step, key",
+                "SELECT step, key, value, text, reason, baseline, direction FROM rewards WHERE trial = ?1
+                    ORDER BY step, key",
             )?,
             steps: prepare("SELECT * FROM steps WHERE trial = ?1 ORDER BY position")?,
             evidence: prepare(
@@ -272,8 +285,15 @@ impl<'a> Children<'a> {
         }
         let mut rows = self.rewards.query([number])?;
         while let Some(row) = rows.next()? {
-            let reward =
-                Reward { key: row.get(1)?, value: row.get(2)?, text: row.get(3)?, reason: row.get(4)? };
+            let direction = row.get_ref(6)?;
+            let reward = Reward {
+                key: row.get(1)?,
+                value: row.get(2)?,
+                text: row.get(3)?,
+                reason: row.get(4)?,
+                baseline: row.get(5)?,
+                direction: (direction != ValueRef::Null).then(|| word(direction)).transpose()?,
+            };
             // The trial's own stand under no position, a step's under its own.
             let position = row.get::<_, i64>(0)?;
             match usize::try_from(position).ok().and_then(|position| trial.steps.get_mut(position)) {

@@ -6,11 +6,14 @@ use taskwright_base::{Error, Result};
 use crate::error::database_failed;
 
 /// One step forward each; what the first makes is version 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema/1.sql"), concat!(include_str!("schema/2.sql"), include_str!("schema/views.sql"))];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    concat!(include_str!("schema/2.sql"), include_str!("schema/views.sql")),
+    include_str!("schema/3.sql"),
+];
 
 /// `Tskw`, so that `file` and others can tell a ledger from other databases.
-const APPLICATION: i32 = 0x5473_6b77;
+pub(super) const APPLICATION: i32 = 0x5473_6b77;
 
 /// The version that this program writes.
 pub fn current() -> usize {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use taskwright_base::Digest;
 
+use crate::rank::statistics::Direction;
 use crate::record::{Agent, COLUMNS, Evidence, Field, Origin, Reward, Row, Trial};
 
 /// Puts a trial into its table.
@@ -49,10 +50,19 @@ fn rewards(connection: &Connection, number: i64, step: i64, rewards: &[Reward]) 
     if rewards.is_empty() {
         return Ok(());
     }
-    let mut statement =
-        connection.prepare_cached("INSERT OR REPLACE INTO rewards VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut statement = connection
+        .prepare_cached("INSERT OR REPLACE INTO rewards VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
     for reward in rewards {
-        statement.execute(params![number, step, reward.key, reward.value, reward.text, reward.reason])?;
+        statement.execute(params![
+            number,
+            step,
+            reward.key,
+            reward.value,
+            reward.text,
+            reward.reason,
+            reward.baseline,
+            reward.direction.map(Direction::word),
+        ])?;
     }
     Ok(())
 }

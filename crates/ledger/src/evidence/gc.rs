@@ -38,6 +38,10 @@ impl Ledger {
     pub fn gc(&mut self, dry_run: bool) -> Result<Collected> {
         let _lock = self.lock(&|_| {}, &|| false)?;
         let on_disk = layout::packs(self.directory())?;
+        let unfinished = layout::unfinished(self.directory())?;
+        if !dry_run {
+            layout::sweep(self.directory())?;
+        }
         let (mut collected, known) = self.garbage().map_err(|error| self.failed(&error))?;
         let mut writer = Writer::new(self.directory())?;
         let mut moved: Vec<(Vec<u8>, Arc<str>, u64)> = Vec::new();
@@ -61,7 +65,8 @@ impl Ledger {
         }
         let orphans: Vec<_> =
             on_disk.iter().filter(|(name, _)| !known.iter().any(|pack| pack.name == *name)).collect();
-        collected.packs += orphans.len() as u64;
+        collected.packs += (orphans.len() + unfinished.len()) as u64;
+        collected.bytes += unfinished.iter().map(|(_, size)| size).sum::<u64>();
         collected.bytes += orphans.iter().map(|(_, size)| size).sum::<u64>();
         if dry_run {
             return Ok(collected);

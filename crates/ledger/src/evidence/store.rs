@@ -1,9 +1,10 @@
 //! The store of evidence: contents are appended to packs, each content once, however many trials left it.
 //!
 //! ```text
-//!   put --> pending (memory) --> pack's file --> seal: synced --> transaction --> the database speaks of it
-//!             |                    |               |                |
-//!   killed:   lost                 '--------- an orphan ------------'--> `gc` sweeps it; the next import stores it anew
+//!   put --> pending (memory) --> NAME.part --> seal: synced, NAME.pack --> transaction --> the database speaks of it
+//!             |                    |                 |                       |
+//!   killed:   lost                 |                 '------ an orphan ------'--> `gc` removes it
+//!                                  '--> the next import removes it, and stores it anew
 //! ```
 //!
 //! Packs are only appended to, by the one process that holds the ledger's lock, and each writer has packs of its own.
@@ -78,7 +79,9 @@ pub(crate) struct Writer {
 /// A pack that is written.
 #[derive(Debug)]
 pub(crate) struct Pack {
+    /// What it will be called once it is finished.
     pub name: Arc<str>,
+    /// Where it is until then.
     path: PathBuf,
     file: File,
     /// Where the next entry begins.
@@ -195,6 +198,8 @@ impl Writer {
         for mut pack in self.full.drain(..) {
             pack.flush()?;
             pack.file.sync_all().map_err(failed("writing", &pack.path))?;
+            let finished = self.folder.join(&*pack.name);
+            std::fs::rename(&pack.path, &finished).map_err(failed("naming", &finished))?;
             sealed.push((pack.name, pack.end));
         }
         if !sealed.is_empty() {
@@ -231,8 +236,8 @@ impl Pack {
         loop {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
             let next = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("{:x}-{:x}-{next:x}.pack", now.as_nanos(), std::process::id());
-            let path = folder.join(&name);
+            let name = format!("{:x}-{:x}-{next:x}.{}", now.as_nanos(), std::process::id(), layout::PACK);
+            let path = folder.join(&name).with_extension(layout::UNFINISHED);
             match File::options().read(true).write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok(Self { name: name.into(), path, file, end: 0, pending: Vec::new() }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

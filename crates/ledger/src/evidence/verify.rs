@@ -15,7 +15,7 @@ use crate::db::{Ledger, layout, query};
 use crate::error::failed;
 use crate::record::agent::Identity;
 use crate::record::difference::differences;
-use crate::record::{Evidence, Kept, Status, Trial, from_harbor};
+use crate::record::{Evidence, Kept, Reward, Status, Trial, from_harbor, verdict};
 
 /// What a check came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -120,6 +120,7 @@ impl Ledger {
             }
         };
         let mut orphans: Vec<_> = on_disk.keys().filter(|name| !packs.contains(name)).cloned().collect();
+        orphans.extend(layout::unfinished(self.directory())?.into_iter().map(|(name, _)| name));
         orphans.sort();
         verified.orphans = orphans;
         let mut open: Option<(std::sync::Arc<str>, std::fs::File)> = None;
@@ -282,27 +283,36 @@ impl Ledger {
         Ok((digest.hex(), size))
     }
 
+    /// A document among the evidence of a trial, without secrets; none if it is not there.
+    fn document(&self, trial: &Trial, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some(file) = trial.evidence.iter().find(|file| file.path == path) else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let content = self.open_evidence(&trial.id, file)?;
+        content.take(MAX_DOCUMENT).read_to_end(&mut bytes).map_err(failed("reading", path))?;
+        Ok(Some(if file.kept == Kept::Referenced { crate::redact::clean(&bytes) } else { bytes }))
+    }
+
     /// Where a record is not what its result says.
     fn record_problems(&self, trial: &Trial) -> Vec<String> {
-        let Some(file) = trial.evidence.iter().find(|file| file.path == "result.json") else {
-            return Vec::new();
+        let bytes = match self.document(trial, "result.json") {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Vec::new(),
+            Err(error) => return vec![error.to_string()],
         };
-        let mut bytes = Vec::new();
-        let read = self
-            .open_evidence(&trial.id, file)
-            .map(|content| content.take(MAX_DOCUMENT).read_to_end(&mut bytes));
-        if let Err(error) = read {
-            return vec![error.to_string()];
-        }
-        if file.kept == Kept::Referenced {
-            bytes = crate::redact::clean(&bytes);
-        }
         let result = match TrialResult::parse(&bytes) {
             Ok(result) => result,
             Err(error) => return vec![format!("its result {error}")],
         };
         let identity = Identity::new(&result.config().agent, Some(&result.agent_info));
         let mut again = from_harbor::record(&result, &identity, trial.reward_key.as_deref());
+        // A record of an earlier release was told nothing of its baseline.
+        let is_told = |reward: &Reward| reward.baseline.is_some() || reward.direction.is_some();
+        if trial.rewards.iter().any(is_told) {
+            match self.document(trial, verdict::PATH) {
+                Ok(bytes) => verdict::tell(&bytes.unwrap_or_default(), &mut again.rewards),
+                Err(error) => return vec![error.to_string()],
+            }
+        }
         // What the result alone does not say: see `import`.
         again.task_digest.clone_from(&trial.task_digest);
         if trial.agent_version.is_none() {

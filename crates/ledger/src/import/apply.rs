@@ -82,6 +82,9 @@ impl<'a> Apply<'a> {
     /// Makes all of it last. The packs are on the disk.
     pub fn commit(&mut self, packs: &[(Arc<str>, u64)]) -> Result<()> {
         let write = || {
+            if self.in_transaction {
+                plan::name_missing(self.connection)?;
+            }
             for (name, size) in packs {
                 if let Some(pack) = self.packs.get(name) {
                     self.connection
@@ -288,6 +291,7 @@ impl<'a> Apply<'a> {
             planned: plan.planned,
             found: plan.found,
             missing: plan.missing.len() as u64 + plan.unnamed,
+            failed_together: plan::failed_together(self.connection, &job.key)?,
             finished: job.finished,
         });
         Ok(())

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use taskwright_base::Result;
 use taskwright_base::folder::{EntryKind, Folder};
+use taskwright_base::text::count;
 use taskwright_harbor::document::DocumentError;
 use taskwright_harbor::job::{FolderKind, JobFolder, JobLock, kind_of_folder};
 
@@ -106,8 +107,8 @@ pub(super) fn walk(
     options: &Options<'_>,
     found: &mut Found<'_>,
 ) -> Result<()> {
-    let mut walk = Walk { ledger, options };
     for path in paths {
+        let mut walk = Walk { ledger, options, links: 0 };
         // So that a job is known again from wherever it is named.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let mut any = false;
@@ -115,7 +116,14 @@ pub(super) fn walk(
             any = true;
             found(item)
         })?;
-        if !any {
+        if !any && walk.links > 0 {
+            let links = count(walk.links, "link");
+            let reason = format!(
+                "holds no job and no trial of Harbor's, but {links} to folders, which are not followed: name the folders \
+                 themselves"
+            );
+            refuse(&path, &reason, found)?;
+        } else if !any {
             let reason = "holds no job and no trial of Harbor's; results outside of trials' folders are named one by one";
             refuse(&path, reason, found)?;
         }
@@ -126,6 +134,8 @@ pub(super) fn walk(
 struct Walk<'a> {
     ledger: &'a Ledger,
     options: &'a Options<'a>,
+    /// How many links to folders were passed by.
+    links: u64,
 }
 
 impl Walk<'_> {
@@ -158,6 +168,9 @@ impl Walk<'_> {
                     Err(error) => return refuse(path, &format!("cannot be read: {error}"), found),
                 };
                 for entry in entries {
+                    let inner = path.join(entry.name());
+                    let is_other = entry.kind == EntryKind::Other;
+                    self.links += u64::from(is_other && inner.is_symlink() && inner.is_dir());
                     // Jobs are in plain sight; what is hidden beside them (`.inputs`, `.git`) only looks like some.
                     if entry.kind != EntryKind::Folder || entry.name.to_bytes().starts_with(b".") {
                         continue;
@@ -165,7 +178,7 @@ impl Walk<'_> {
                     if depth == DEEPEST {
                         return refuse(path, &format!("lies more than {DEEPEST} folders deep"), found);
                     }
-                    self.folder(&path.join(entry.name()), depth + 1, found)?;
+                    self.folder(&inner, depth + 1, found)?;
                 }
                 Ok(())
             }

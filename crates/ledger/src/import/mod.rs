@@ -9,7 +9,7 @@
 //!
 //! A trial goes `found -> read -> applied -> committed`. Whenever the import is killed, the trials of committed batches are
 //! there with all that they left, and all others not at all: the database rolls their transaction back, and what their packs hold
-//! is mentioned nowhere (`gc` removes it). The same import again finds the former by the stamp of their result and reads the
+//! is mentioned nowhere (the next import removes it). A batch ends after some seconds, so that no more than these are lost. The same import again finds the former by the stamp of their result and reads the
 //! others anew. What a job misses is written with the end of its folder, so a killed import leaves it for the next one.
 
 mod apply;
@@ -28,7 +28,7 @@ use std::thread;
 
 use taskwright_base::Result;
 
-use crate::db::Ledger;
+use crate::db::{Ledger, layout};
 use crate::evidence::store::Fresh;
 pub use model::{Event, JobDescription, JobSeen, Options, Outcome, Report};
 use reader::{Message, Reader};
@@ -46,6 +46,7 @@ impl Ledger {
     ) -> Result<Report> {
         let waiting = |_: &str| options.waiting.map_or((), |waiting| waiting());
         let _lock = self.lock(&waiting, &|| options.is_stopped())?;
+        let swept = layout::sweep(self.directory())?;
         if options.replace && !options.reference {
             self.forget_damaged(options.stop)?;
         }
@@ -78,7 +79,7 @@ impl Ledger {
             }
             let report = apply.finish();
             let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            written.and(read).map(|()| report)
+            written.and(read).map(|()| Report { swept, ..report })
         })
     }
 }

@@ -93,6 +93,8 @@ pub struct JobSeen {
     pub found: u64,
     /// How many trials were planned and have no result.
     pub missing: u64,
+    /// How many trials failed within three seconds of each other, if that is more than chance: what they share may have failed.
+    pub failed_together: u64,
     /// Whether Harbor has finished it. If not, it runs or was stopped.
     pub finished: bool,
 }
@@ -114,6 +116,8 @@ pub struct Report {
     pub rejected: u64,
     /// How many were planned and have no result.
     pub missing: u64,
+    /// How many bytes of evidence were removed first, which an import that was killed had left.
+    pub swept: u64,
     /// The jobs.
     pub jobs: Vec<JobSeen>,
 }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use rusqlite::{Connection, OptionalExtension, params};
 use taskwright_base::Digest;
 use taskwright_harbor::job::PlannedTrial;
+use taskwright_harbor::time::Timestamp;
 
 use super::find::Job;
 use super::model::Options;
@@ -111,6 +112,68 @@ pub(super) fn renew(
         )?;
     }
     Ok(plan)
+}
+
+/// So many trials of a job that fail so close together, in seconds, have a cause that they share.
+const NEIGHBOURS: usize = 4;
+const CLOSE: f64 = 3.0;
+
+/// How many trials of a job failed within [`CLOSE`] of each other, if that is more than chance: types and phases of what they
+/// raised differ where a machine dies under them.
+pub(super) fn failed_together(connection: &Connection, job: &str) -> rusqlite::Result<u64> {
+    let mut statement = connection.prepare_cached(
+        "SELECT finished_at FROM trials WHERE job_key = ?1 AND exception_type IS NOT NULL
+            AND failure NOT IN ('timeout', 'cancelled') AND finished_at IS NOT NULL ORDER BY finished_at",
+    )?;
+    let times: Vec<String> =
+        statement.query_map([job], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let times: Vec<Timestamp> = times.iter().filter_map(|time| Timestamp::parse(time)).collect();
+    let (mut first, mut most) = (0, 0);
+    for (last, time) in times.iter().enumerate() {
+        while time.since(times[first]).is_none_or(|after| after > CLOSE) {
+            first += 1;
+        }
+        most = most.max(last + 1 - first);
+    }
+    Ok(if most >= NEIGHBOURS { most as u64 } else { 0 })
+}
+
+/// Calls missing trials by the name that their task has in trials that ran, before or since: a plan may know only its folder.
+pub(super) fn name_missing(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT trial, task_folder, task_digest FROM trials WHERE status = 'missing' AND task = task_folder",
+    )?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let unnamed: Vec<(i64, String, Option<String>)> =
+        statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+    if unnamed.is_empty() {
+        return Ok(());
+    }
+    let mut names: HashMap<String, Vec<(String, Option<String>)>> = HashMap::new();
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT task_folder, task, task_digest FROM trials
+            WHERE status != 'missing' AND task_folder IS NOT NULL",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        names.entry(row.get(0)?).or_default().push((row.get(1)?, row.get(2)?));
+    }
+    for (trial, folder, digest) in unnamed {
+        let all = names.get(&folder).map(Vec::as_slice).unwrap_or_default();
+        let one = |of: &dyn Fn(&Option<String>) -> bool| {
+            let named: BTreeSet<&str> =
+                all.iter().filter(|(_, digest)| of(digest)).map(|(name, _)| name.as_str()).collect();
+            named.first().copied().filter(|_| named.len() == 1)
+        };
+        // The same content, else the only task of that folder's name.
+        let same = digest.as_ref().and_then(|_| one(&|other| *other == digest));
+        if let Some(name) = same.or_else(|| one(&|_| true)) {
+            connection
+                .prepare_cached("UPDATE trials SET task = ?2 WHERE trial = ?1")?
+                .execute(params![trial, name])?;
+        }
+    }
+    Ok(())
 }
 
 fn found(connection: &Connection, job: &Job, known: &[i64]) -> rusqlite::Result<Vec<Found>> {
@@ -239,13 +302,7 @@ fn missing(
     if digest.is_none() {
         write::agent(connection, agent, family)?;
     }
-    let mut task = found.iter().find(|trial| trial.folder == planned.folder).map(|trial| trial.task.clone());
-    if let (None, Some(digest)) = (&task, &planned.trial.task_digest) {
-        task = connection
-            .prepare_cached("SELECT task FROM trials WHERE task_digest = ?1 AND status != 'missing' LIMIT 1")?
-            .query_row([digest], |row| row.get(0))
-            .optional()?;
-    }
+    let task = found.iter().find(|trial| trial.folder == planned.folder).map(|trial| trial.task.clone());
     let task_digest = planned.trial.task_digest.clone();
     // By place in the list of what is missing: it is made anew as a whole.
     let id = Digest::of(format!("{}\0{index}", job.key).as_bytes()).hex();

@@ -20,7 +20,7 @@ use crate::db::{Ledger, query, write};
 use crate::evidence::store::{Fresh, Writer};
 use crate::evidence::{Place, paths};
 use crate::record::agent::Identity;
-use crate::record::{Trial, from_harbor};
+use crate::record::{Trial, from_harbor, verdict};
 use crate::redact::{Marks, Scrubber, look_through, rewrite};
 
 /// What came of something that was found.
@@ -128,6 +128,9 @@ impl Worker {
         };
         let identity = self.identity(&result);
         let mut trial = from_harbor::record(&result, &identity, options.reward_key(job.as_deref()));
+        if let Some(bytes) = source.document(verdict::PATH) {
+            verdict::tell(&bytes, &mut trial.rewards);
+        }
         let known =
             write::known(&self.ledger.connection, &trial.id).map_err(|error| self.ledger.failed(&error))?;
         if let Some(known) = &known
@@ -220,7 +223,8 @@ impl Worker {
     /// Whether another reward counts in a trial than was asked for before, or another rule made a record of it.
     fn is_scored_otherwise(&self, number: i64, trial: &Trial) -> Result<bool> {
         let old = query::one(&self.ledger.connection, number).map_err(|error| self.ledger.failed(&error))?;
-        Ok((old.status, old.reward, &old.reward_key) != (trial.status, trial.reward, &trial.reward_key))
+        Ok((old.status, old.reward, &old.reward_key) != (trial.status, trial.reward, &trial.reward_key)
+            || old.rewards != trial.rewards)
     }
 
     /// Whether evidence of a trial is kept otherwise than is asked for now, or is lost.
@@ -291,10 +295,15 @@ impl Files {
         read(&file, u64::try_from(stat.st_size).unwrap_or(0)).map(|bytes| (bytes, stamp))
     }
 
-    /// Another document; none if it cannot be read as one, and then it is evidence like any other.
-    fn document(&self, name: &str) -> Option<Vec<u8>> {
-        let name = std::ffi::CString::new(name).ok()?;
-        let (file, stat) = self.folder.as_ref()?.file(&name).ok()?;
+    /// Another document, in the trial's folder or one below; none if it cannot be read as one, and then it is evidence like any
+    /// other.
+    fn document(&self, path: &str) -> Option<Vec<u8>> {
+        let root = self.folder.as_ref()?;
+        let name = |name: &str| std::ffi::CString::new(name).ok();
+        let (file, stat) = match path.split_once('/') {
+            Some((folder, file)) => root.folder(&name(folder)?).ok()?.file(&name(file)?).ok()?,
+            None => root.file(&name(path)?).ok()?,
+        };
         read(&file, u64::try_from(stat.st_size).ok()?).ok()
     }
 

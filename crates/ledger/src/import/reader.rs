@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use taskwright_base::{Error, Result};
@@ -14,10 +15,11 @@ use crate::db::Ledger;
 use crate::evidence::store::Fresh;
 
 /// How many trials are read at a time.
-pub(super) const PORTION: usize = if cfg!(test) { 16 } else { 256 };
-/// After how many trials, or bytes of evidence, a transaction ends.
+pub(super) const PORTION: usize = if cfg!(test) { 16 } else { 128 };
+/// After how many trials, bytes of evidence or seconds a transaction ends: what is killed has lost no more than that.
 pub(super) const BATCH_TRIALS: usize = if cfg!(test) { 64 } else { 4096 };
 const BATCH_BYTES: u64 = 256 << 20;
+const BATCH_TIME: Duration = Duration::from_secs(2);
 
 /// What the threads that read tell the one that writes.
 pub(super) enum Message {
@@ -42,6 +44,7 @@ impl Reader<'_> {
         let ledger = Ledger::read(self.directory)?;
         let mut portion = Vec::new();
         let mut trials = 0;
+        let mut begun = Instant::now();
         let walked = find::walk(&ledger, paths, self.options, &mut |item| {
             portion.push(item);
             if portion.len() < PORTION {
@@ -49,9 +52,10 @@ impl Reader<'_> {
             }
             trials += portion.len();
             self.read(&mut portion)?;
-            if trials >= BATCH_TRIALS || self.unsealed() >= BATCH_BYTES {
+            if trials >= BATCH_TRIALS || self.unsealed() >= BATCH_BYTES || begun.elapsed() >= BATCH_TIME {
                 trials = 0;
                 self.seal()?;
+                begun = Instant::now();
             }
             Ok(())
         });

@@ -13,6 +13,7 @@ use super::*;
 use crate::record::{Filter, Kept, Provenance, Status, Trial};
 
 mod found;
+mod gains;
 mod hostile;
 mod killed;
 

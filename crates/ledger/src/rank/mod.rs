@@ -3,4 +3,5 @@
 pub mod compare;
 pub mod leaderboard;
 pub mod patterns;
+pub mod references;
 pub mod statistics;

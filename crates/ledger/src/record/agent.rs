@@ -21,6 +21,7 @@ use serde_json::Value;
 use taskwright_base::Digest;
 use taskwright_harbor::result::{AgentConfig, AgentInfo};
 
+use super::json::Json;
 use super::parts::Agent;
 use crate::redact::{REDACTED, clean_text, is_sensitive};
 
@@ -45,23 +46,15 @@ impl Identity {
             let name = known(info.model_name.as_deref())?;
             Some(info.model_provider.as_ref().map_or(name.clone(), |provider| format!("{provider}/{name}")))
         });
-        let mut whole = BTreeMap::from([("configuration", configuration.clone())]);
+        let family = Digest::of(configuration.to_string().as_bytes()).hex();
+        let mut whole = BTreeMap::from([("configuration".to_owned(), configuration)]);
         if let Some(version) = &version {
-            whole.insert("version", Value::from(version.as_str()));
+            whole.insert("version".to_owned(), Json::from(version.as_str()));
         }
         if let (None, Some(model)) = (&config.model_name, &reported) {
-            whole.insert("model", Value::from(model.as_str()));
+            whole.insert("model".to_owned(), Json::from(model.as_str()));
         }
-        let mut text = String::from("{");
-        for (index, (key, value)) in whole.iter().enumerate() {
-            text.push_str(if index == 0 { "" } else { "," });
-            text.push_str(&Value::from(*key).to_string());
-            text.push(':');
-            canonical(value, &mut text);
-        }
-        text.push('}');
-        let mut family = String::new();
-        canonical(&configuration, &mut family);
+        let text = Json::Object(whole).to_string();
         let name = info.and_then(|info| info.name.as_ref());
         let label = config.name.as_ref().or(config.import_path.as_ref()).or(name);
         Self {
@@ -72,7 +65,7 @@ impl Identity {
                 model: config.model_name.clone().or(reported),
                 configuration: text,
             },
-            family: Digest::of(family.as_bytes()).hex(),
+            family,
         }
     }
 }
@@ -80,10 +73,9 @@ impl Identity {
 /// An agent that no Harbor ran, as the candidate of an evaluation is: by a label, and by all that makes it what it is.
 /// Secrets in the configuration become `[REDACTED]`.
 pub fn described(label: &str, version: Option<&str>, model: Option<&str>, configuration: &Value) -> Agent {
-    let mut configuration = configuration.clone();
+    let mut configuration = Json::from(configuration);
     without_secrets(&mut configuration);
-    let mut text = String::new();
-    canonical(&configuration, &mut text);
+    let text = configuration.to_string();
     Agent {
         digest: Digest::of(text.as_bytes()).hex(),
         label: label.to_owned(),
@@ -99,69 +91,34 @@ fn known(word: Option<&str>) -> Option<String> {
 }
 
 /// The part of an agent's configuration that says what it is.
-fn configuration(config: &AgentConfig) -> Value {
-    let Some(whole) = &config.whole else { return Value::Null };
+fn configuration(config: &AgentConfig) -> Json {
+    let Some(whole) = &config.whole else { return Json::Plain("null".to_owned()) };
     // What cannot be taken apart (nested a hundred levels deep) still tells itself apart from others.
-    let Ok(Value::Object(mut table)) = serde_json::from_str(whole.get()) else {
-        return Value::from(whole.get());
+    let Some(Json::Object(mut table)) = Json::parse(whole.get()) else {
+        return Json::from(whole.get());
     };
-    table.retain(|key, value| !LEFT_OUT.contains(&key.as_str()) && !is_nothing(value));
+    table.retain(|key, value| !LEFT_OUT.contains(&key.as_str()) && !value.is_nothing());
     for value in table.values_mut() {
         without_secrets(value);
     }
-    Value::Object(table)
+    Json::Object(table)
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn without_secrets(value: &mut Json) {
     match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Array(items) => items.is_empty(),
-        Value::Object(table) => table.is_empty(),
-        _ => false,
-    }
-}
-
-fn without_secrets(value: &mut Value) {
-    match value {
-        Value::Object(table) => {
+        Json::Object(table) => {
             for (key, value) in table.iter_mut() {
                 if is_sensitive(key) {
-                    *value = Value::from(REDACTED);
+                    *value = Json::from(REDACTED);
                 } else {
                     without_secrets(value);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(without_secrets),
+        Json::Array(items) => items.iter_mut().for_each(without_secrets),
         // A plan is not looked through as the files of a trial are.
-        Value::String(text) => *text = clean_text(text),
-        _ => {}
-    }
-}
-
-/// Writes JSON with sorted keys and no spaces, whichever order the value keeps its keys in.
-fn canonical(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(table) => {
-            let sorted: BTreeMap<&String, &Value> = table.iter().collect();
-            text.push('{');
-            for (index, (key, value)) in sorted.into_iter().enumerate() {
-                text.push_str(if index == 0 { "" } else { "," });
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push(':');
-                canonical(value, text);
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                text.push_str(if index == 0 { "" } else { "," });
-                canonical(item, text);
-            }
-            text.push(']');
-        }
-        _ => text.push_str(&value.to_string()),
+        Json::Text(text) => *text = clean_text(text),
+        Json::Plain(_) => {}
     }
 }
 
@@ -198,6 +155,11 @@ mod tests {
         ] {
             assert_ne!(digest(other), plain, "{other}");
         }
+        let seeded =
+            |seed: &str| identity(&format!(r#"{{"name": "a", "kwargs": {{"seed": {seed}}}}}"#), "1").agent;
+        let (three, four) = (seeded("12345678901234567890123"), seeded("12345678901234567890124"));
+        assert_ne!(three.digest, four.digest);
+        assert!(three.configuration.contains("12345678901234567890123"), "{}", three.configuration);
         assert_ne!(
             identity(r#"{"name": "a"}"#, "1").agent.digest,
             identity(r#"{"name": "a"}"#, "2").agent.digest

@@ -127,6 +127,8 @@ fn rewards_of(rewards: Option<&rewards::Rewards>) -> Vec<Reward> {
                 .is_none()
                 .then(|| reward.value.err().map(|reason| reason.to_string()).or(too_large))
                 .flatten(),
+            baseline: None,
+            direction: None,
         }
     };
     rewards.map(|rewards| rewards.iter().map(each).collect()).unwrap_or_default()
@@ -156,7 +158,12 @@ fn total(started: Option<Timestamp>, finished: Option<Timestamp>) -> Option<f64>
 }
 
 fn tokens(usage: &AgentResult) -> Tokens {
-    Tokens { input: usage.n_input_tokens, cached: usage.n_cache_tokens, output: usage.n_output_tokens }
+    let kept = |count: Option<u64>| count.filter(|count| i64::try_from(*count).is_ok());
+    Tokens {
+        input: kept(usage.n_input_tokens),
+        cached: kept(usage.n_cache_tokens),
+        output: kept(usage.n_output_tokens),
+    }
 }
 
 fn step(step: &result::StepResult) -> Step {

@@ -4,15 +4,18 @@ pub mod agent;
 pub(crate) mod difference;
 mod filter;
 pub mod from_harbor;
+mod json;
 mod parts;
 pub(crate) mod score;
 mod show;
 mod texts;
 mod trial;
 mod value;
+pub(crate) mod verdict;
 mod words;
 
 pub use filter::Filter;
+pub(crate) use json::Json;
 pub use parts::{Agent, Evidence, Exception, Provenance, Reward, Seconds, Step, Tokens};
 pub use score::Score;
 pub use show::shown;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use taskwright_base::Digest;
 
 use super::words::Kept;
+use crate::rank::statistics::Direction;
 
 /// What the task of a trial was built from: the entry of `taskwright.lock` with the trial's task digest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,12 @@ pub struct Reward {
     pub text: Option<String>,
     /// Why there is no value, if there is none.
     pub reason: Option<String>,
+    /// The baseline's reward by the same key, if the verdict of the trial says it.
+    #[serde(default)]
+    pub baseline: Option<f64>,
+    /// Which rewards are better, if the verdict of the trial says it.
+    #[serde(default)]
+    pub direction: Option<Direction>,
 }
 
 /// How long a trial and its phases took, in seconds. The phases of a multi-step trial are sums over its steps.

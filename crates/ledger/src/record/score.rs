@@ -2,6 +2,7 @@
 
 use super::trial::Trial;
 use super::words::{Failure, Status};
+use crate::rank::statistics::Reference;
 
 /// What statistics need of a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,6 +23,8 @@ pub struct Score {
     pub seconds: Option<f64>,
     /// The content digest of the task that was run, if it is known.
     pub task_digest: Option<String>,
+    /// What the reward is held against, as far as it is known.
+    pub reference: Reference,
 }
 
 /// The columns of the database that a score is made of, beside the reward: all stand in the index `trials_scores`.
@@ -40,6 +43,7 @@ impl Score {
             cost_usd: trial.cost_usd,
             seconds: trial.seconds.total,
             task_digest: trial.task_digest.clone(),
+            reference: Reference::default(),
         }
     }
 }

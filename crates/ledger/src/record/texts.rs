@@ -25,7 +25,9 @@ pub(super) fn rewards(rewards: &[Reward]) -> String {
         let value = reward.value.map(|value| value.to_string());
         let text = reward.text.clone().or(value).unwrap_or_default();
         let reason = reward.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-        format!("{} = {text}{reason}", reward.key)
+        let baseline =
+            reward.baseline.map_or_else(String::new, |baseline| format!(" (the baseline's: {baseline})"));
+        format!("{} = {text}{reason}{baseline}", reward.key)
     });
     each.collect::<Vec<_>>().join(", ")
 }

@@ -313,6 +313,11 @@ pub const COLUMNS: &[Column] = &[
         })),
     Column::new("reward_key", Text, Access { get: reward_key, set: Some(|trial, value| trial.reward_key.read(value)) },
         "The key of that reward.").stored(),
+    Column::new("reward_baseline", Real, made!(|row| counted(row).map_or(Value::Null, |reward| reward.baseline.value())),
+        "The baseline's reward by that key, where the trial's verdict says it."),
+    Column::new("reward_direction", Text,
+        made!(|row| counted(row).and_then(|reward| reward.direction).map_or(Value::Null, |way| Value::text(way.word()))),
+        "Which of these rewards are better, `maximize` or `minimize`, where the trial's verdict says it."),
     Column::new("reward_valid", Boolean, field!(reward_valid),
         "Whether the trial's rewards can be relied on, by Harbor's rule.")
         .always().stored(),
@@ -408,6 +413,11 @@ fn reward_key<'a>(row: &Row<'a>) -> Value<'a> {
         None => row.trial.reward_key.value(),
         Some(metric) => chosen(row.trial, metric).map_or(Value::Null, |reward| reward.key.value()),
     }
+}
+
+/// The reward that is looked at.
+fn counted<'a>(row: &Row<'a>) -> Option<&'a Reward> {
+    chosen(row.trial, row.metric.or(row.trial.reward_key.as_deref())?)
 }
 
 fn chosen<'a>(trial: &'a Trial, metric: &str) -> Option<&'a Reward> {

@@ -7,6 +7,7 @@ use rusqlite::ToSql;
 use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 use taskwright_harbor::time::Timestamp;
 
+use super::json::Json;
 use super::words::{Failure, Kept, Source, Status};
 
 /// The type of a column.
@@ -65,16 +66,18 @@ impl<'a> Value<'a> {
         Self::Text(Cow::Borrowed(text))
     }
 
+    /// A count; one beyond what a database holds is unknown, and never another number.
     pub fn integer(number: u64) -> Self {
-        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+        i64::try_from(number).map_or(Self::Null, Self::Integer)
     }
 
     /// The value as a file of a kind of column has it: what is no finite number, no JSON or no such time is none.
     pub fn exported(self, kind: Kind) -> Self {
         match (kind, self) {
             (Kind::Real, Self::Real(number)) if !number.is_finite() => Self::Null,
-            (Kind::Json, Self::Text(text)) => serde_json::from_str::<serde_json::Value>(&text)
-                .map_or(Self::Null, |json| Self::Json(json.to_string())),
+            (Kind::Json, Self::Text(text)) => {
+                Json::parse(&text).map_or(Self::Null, |json| Self::Json(json.to_string()))
+            }
             (Kind::Utc | Kind::Local, Self::Text(text)) => Timestamp::parse(&text)
                 .filter(|time| time.is_utc == (kind == Kind::Utc))
                 .map_or(Self::Null, Self::Time),

@@ -73,11 +73,12 @@ pub fn demonstration(attempts: usize) -> Demonstration {
 }
 
 /// The last lines of a verifier, as a ledger would have them.
-pub fn excerpt(trial: &Trial) -> Option<Excerpt> {
-    (trial.failure == Some(Failure::Verifier)).then(|| Excerpt {
+pub fn excerpts(trial: &Trial) -> Vec<Excerpt> {
+    let excerpt = (trial.failure == Some(Failure::Verifier)).then(|| Excerpt {
         title: "verifier/test-stdout.txt".to_owned(),
         text: "collected 4 items\n\ntest_output.py ..F.\n\nE   FileNotFoundError: /app/out.json\n1 failed, 3 passed".to_owned(),
-    })
+    });
+    excerpt.into_iter().collect()
 }
 
 /// An agent with a digest that no other place has.
@@ -194,7 +195,7 @@ fn run(
     trial.reward_valid = true;
     trial.reward = Some(reward);
     trial.reward_key = Some("reward".to_owned());
-    trial.rewards = vec![Reward { key: "reward".to_owned(), value: Some(reward), text: None, reason: None }];
+    trial.rewards = vec![Reward { key: "reward".to_owned(), value: Some(reward), ..Reward::default() }];
 }
 
 fn fail(trial: &mut Trial, (failure, kind, message): (Failure, &str, &str)) {

@@ -97,6 +97,22 @@ fn nothing_is_wider_than_a_phone() {
 }
 
 #[test]
+fn on_a_phone_what_matters_of_a_trial_and_of_the_map_is_in_sight() {
+    let mut shown = show(demonstration(3));
+    shown.browser.look(390, 844, "light");
+    shown.browser.open(&shown.file);
+    let right = shown.browser.evaluate(
+        "Math.max(...[...document.querySelectorAll('#trial-table tr.trial td:is(:nth-child(4), :nth-child(5))')]
+           .filter((cell) => cell.checkVisibility()).map((cell) => cell.getBoundingClientRect().right))",
+    );
+    assert!(right.as_f64().unwrap() > 0.0 && right.as_f64().unwrap() <= 390.0, "{right}");
+    let high = shown.browser.evaluate(
+        "Math.max(...[...document.querySelectorAll('.heat thead th')].map((head) => head.getBoundingClientRect().height))",
+    );
+    assert!(high.as_f64().unwrap() < 60.0, "{high}");
+}
+
+#[test]
 fn the_keyboard_reaches_every_control() {
     let mut shown = show(demonstration(1));
     let browser = &mut shown.browser;

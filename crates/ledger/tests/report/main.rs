@@ -8,6 +8,7 @@ mod pictures;
 
 use taskwright_ledger::leaderboard::Rules;
 use taskwright_ledger::record::{Agent, Trial};
+use taskwright_ledger::references::References;
 use taskwright_ledger::report::{Content, render};
 
 /// The rules of every page here.
@@ -23,7 +24,8 @@ fn page(agents: &[Agent], trials: &[Trial]) -> String {
         agents,
         rules: &rules(),
         link: &|_, _| None,
-        excerpt: &demonstration::excerpt,
+        references: &References::default(),
+        excerpts: &demonstration::excerpts,
     };
     render(&content).unwrap()
 }

@@ -130,6 +130,31 @@ fn the_same_trials_give_the_same_bytes() {
     assert!(page == crate::page(&demonstration.agents, &demonstration.trials));
 }
 
+/// Agents that share a rank are told apart by the same letter in the leaderboard, the map, the plot and the table.
+#[test]
+fn an_agent_has_one_mark_everywhere() {
+    let mut demonstration = demonstration(2);
+    for trial in demonstration.trials.iter_mut().filter(|trial| trial.status == Status::Complete) {
+        trial.reward = Some(1.0);
+        trial.rewards[0].value = Some(1.0);
+    }
+    let page = page(&demonstration.agents, &demonstration.trials);
+    let marks = |from: &str, to: &str| -> Vec<&str> {
+        let (part, _) = between(&page, from, to).unwrap();
+        all(part, "class=\"rank\"", "<")
+            .into_iter()
+            .filter_map(|mark| mark.split_once('>'))
+            .map(|(_, mark)| mark)
+            .filter(|mark| *mark != "#")
+            .collect()
+    };
+    let leaderboard = marks("<section id=\"leaderboard\"", "</section>");
+    assert!(leaderboard.starts_with(&["1a", "1b"]), "{leaderboard:?}");
+    assert_eq!(marks("<table class=\"heat\"", "</thead>"), leaderboard);
+    assert_eq!(marks("<section id=\"rewards\"", "</section>"), leaderboard);
+    assert_eq!(marks("<table class=\"failures\"", "</section>"), leaderboard);
+}
+
 #[test]
 fn an_empty_ledger_has_a_page_too() {
     let page = page(&[], &[]);

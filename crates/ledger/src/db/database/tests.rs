@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use taskwright_testing::{Need, not_run, test};
 
 use super::*;
+use crate::rank::leaderboard::Rules;
+use crate::rank::patterns::TaskPatterns;
 use crate::record::Filter;
 
 #[test]
@@ -18,6 +20,38 @@ fn a_ledger_of_a_newer_program_is_refused_and_not_touched() {
         assert!(error.to_string().contains("has version 99"), "{error}");
         assert!(error.hint_text().unwrap().contains("newer Taskwright"));
     }
+}
+
+/// What a program of the first version left, evidence and all.
+#[test]
+fn a_ledger_of_the_first_version_is_brought_up_with_all_that_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = taskwright_testing::own_jobs().join("ledgers/version-1");
+    let old = Connection::open(folder.path().join(DATABASE)).unwrap();
+    old.execute_batch(&fs::read_to_string(from.join("ledger.sql")).unwrap()).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    old.pragma_update(None, "application_id", schema::APPLICATION).unwrap();
+    drop(old);
+    fs::create_dir(folder.path().join("evidence")).unwrap();
+    for pack in fs::read_dir(from.join("evidence")).unwrap().flatten() {
+        fs::copy(pack.path(), folder.path().join("evidence").join(pack.file_name())).unwrap();
+    }
+    // Reading is enough to bring it up.
+    let ledger = Ledger::read(folder.path()).unwrap();
+    let version: i64 = ledger.connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version.unsigned_abs(), schema::current() as u64);
+    let verified = ledger.verify(None, |_| {}).unwrap();
+    assert_eq!((verified.trials, verified.contents, verified.problems), (10, 13, Vec::new()));
+    let board = ledger.leaderboard(&Filter::default(), &TaskPatterns::default(), &Rules::default()).unwrap();
+    let row = &board.rows[0];
+    assert_eq!((row.mean, row.complete, row.partial, row.missing), (Some(0.5), 2, 1, 7));
+    let trial = ledger.find("passes__mqi35G4").unwrap();
+    assert_eq!((trial.reward, trial.regrade_of), (Some(1.0), None));
+    let (complete, mean): (i64, f64) = ledger
+        .connection
+        .query_row("SELECT complete, mean FROM leaderboard", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    assert_eq!((complete, mean), (2, 0.5));
 }
 
 #[test]

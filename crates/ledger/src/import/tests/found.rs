@@ -193,3 +193,60 @@ fn what_belongs_to_an_experiment_stays_there_with_what_is_missing_and_it_is_said
         assert!(fixture.trials().iter().all(|trial| trial.experiment.as_deref() == Some("first")));
     }
 }
+
+#[test]
+fn a_task_that_never_ran_in_a_job_has_the_name_that_it_has_where_it_ran() {
+    let mut fixture = Fixture::new();
+    fixture.job("early").plan(&["a", "b", "c"]);
+    let names =
+        |fixture: &Fixture| -> Vec<String> { fixture.trials().into_iter().map(|trial| trial.task).collect() };
+    fixture.again();
+    assert_eq!(names(&fixture), ["a", "b", "c"], "the plan knows no other");
+    // Before or since, and whatever its content was.
+    let late = fixture.job("late");
+    late.plan(&["a", "b"]);
+    late.trial("a", "1", "1.0");
+    fs::write(
+        late.trial("b", "2", "1.0").join("lock.json"),
+        r#"{"task": {"name": "b", "digest": "sha256:other", "path": "t/b"}, "agent": {"name": "oracle"}}"#,
+    )
+    .unwrap();
+    fixture.again();
+    assert_eq!(names(&fixture), ["acme/a", "acme/a", "acme/b", "acme/b", "c"]);
+    let board = board(&fixture, &Rules::default()).unwrap();
+    assert_eq!(board.tasks.len(), 3);
+}
+
+#[test]
+fn a_folder_of_links_says_that_it_holds_links() {
+    let mut fixture = Fixture::new();
+    let job = fixture.root.path().join("elsewhere");
+    JobDir::new(&job, "one").trial("a", "1", "1.0");
+    let jobs = fixture.root.path().join("jobs");
+    fs::create_dir(&jobs).unwrap();
+    symlink(job.join("one"), jobs.join("one")).unwrap();
+    let (report, events) = fixture.again();
+    assert_eq!((report.imported, report.rejected), (0, 1));
+    assert!(events[0].reasons[0].contains("but 1 link to folders, which are not followed"), "{events:?}");
+}
+
+#[test]
+fn trials_that_fail_at_one_moment_are_counted_together() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("one");
+    let fails = |id: &str, kind: &str, second: u32| {
+        let trial = job.trial("a", id, "1.0");
+        edit(&trial, "2026-11-27T20:35:52Z", &format!("2026-11-27T20:35:{second:02}Z"));
+        let raised = format!("\"exception_info\": {{\"exception_type\": \"{kind}\"}}, \"started_at\"");
+        edit(&trial, "\"started_at\"", &raised);
+    };
+    for (id, kind, second) in
+        [("1", "RuntimeError", 10), ("2", "DownloadVerifierDirError", 11), ("3", "E", 13)]
+    {
+        fails(id, kind, second);
+    }
+    fails("4", "E", 40);
+    assert_eq!(fixture.again().0.jobs[0].failed_together, 0, "three may be chance");
+    fails("5", "E", 12);
+    assert_eq!(fixture.again().0.jobs[0].failed_together, 4);
+}

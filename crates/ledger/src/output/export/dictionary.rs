@@ -54,5 +54,6 @@ in JSON Lines. A Parquet file carries this dictionary under the key `taskwright.
 
 CSV has no types and no null: an empty field is either an empty text or none, and readers guess what a column holds; prefer
 Parquet where that matters. A NUL in a text is written as U+FFFD in CSV. Texts are written as they are: names and messages
-come from agents, so do not let a spreadsheet run them as formulas.
+come from agents, and a spreadsheet would run some of them as formulas: `--format csv-for-spreadsheets` writes an
+apostrophe before those.
 ";

@@ -22,6 +22,7 @@ use taskwright_base::{Error, Result};
 pub use crate::record::exported as columns;
 pub use dictionary::dictionary;
 use sink::Sink;
+use to_csv::Text;
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub enum Format {
     Parquet,
     /// Comma-separated values after RFC 4180, with a head.
     Csv,
+    /// The same for a spreadsheet: text that it would take for a formula begins with an apostrophe.
+    CsvForSpreadsheets,
     /// A JSON object a line.
     JsonLines,
 }
@@ -52,7 +55,8 @@ impl Ledger {
         let metric = filter.reward_key.as_deref();
         let mut sink: Box<dyn Sink + '_> = match format {
             Format::Parquet => Box::new(to_parquet::Parquet::new(out, metric).map_err(failed)?),
-            Format::Csv => Box::new(to_csv::Csv::new(out).map_err(failed)?),
+            Format::Csv => Box::new(to_csv::Csv::new(out, Text::AsItIs).map_err(failed)?),
+            Format::CsvForSpreadsheets => Box::new(to_csv::Csv::new(out, Text::NoFormula).map_err(failed)?),
             Format::JsonLines => Box::new(to_json_lines::JsonLines::new(out)),
         };
         let mut rows = 0;

@@ -26,6 +26,7 @@ fn trial(number: usize) -> Trial {
                 value: None,
                 text: Some("\"no\"".into()),
                 reason: Some("a text".into()),
+                ..Reward::default()
             },
         ],
         reward_valid: true,
@@ -140,6 +141,23 @@ fn csv_is_quoted_as_rfc_4180_says() {
     assert_eq!((cell(0, "exception_message").as_str(), cell(0, "reward").as_str()), ("a\u{fffd}b\nc", ""));
     assert_eq!((cell(1, "reward").as_str(), cell(0, "cost_usd").as_str()), ("0.30000000000000004", "1e-9"));
     assert_eq!((cell(1, "reward_valid").as_str(), cell(1, "evidence_files").as_str()), ("true", "0"));
+}
+
+#[test]
+fn a_spreadsheet_gets_text_that_is_no_formula_and_numbers_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = ledger(folder.path(), &[trial(1), nasty()]);
+    let (_, bytes) = export(&ledger, &Filter::default(), Format::CsvForSpreadsheets);
+    let mut reader = csv::Reader::from_reader(&bytes[..]);
+    let head = reader.headers().unwrap().clone();
+    let rows: Vec<_> = reader.records().map(|row| row.unwrap()).collect();
+    let place = |name: &str| head.iter().position(|column| column == name).unwrap();
+    assert_eq!(rows[0][place("id")], format!("'{}", nasty().id));
+    assert_eq!(&rows[1][place("id")], trial(1).id);
+    let filter = Filter { reward_key: Some("other".into()), ..Filter::default() };
+    let (_, bytes) = export(&ledger, &filter, Format::CsvForSpreadsheets);
+    let rows: Vec<_> = csv::Reader::from_reader(&bytes[..]).into_records().map(|row| row.unwrap()).collect();
+    assert_eq!(&rows[1][place("reward")], "-3.0");
 }
 
 #[test]

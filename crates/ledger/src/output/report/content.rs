@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::rank::leaderboard::Rules;
+use crate::rank::references::References;
 use crate::record::{Agent, Evidence, Trial};
 
 /// What a page is made of.
@@ -13,12 +14,14 @@ pub struct Content<'a> {
     pub trials: &'a [Trial],
     /// The agents that they were made with.
     pub agents: &'a [Agent],
+    /// What the rewards of their tasks are held against.
+    pub references: &'a References,
     /// By what rules they become numbers.
     pub rules: &'a Rules,
     /// Where a file of evidence can be opened from the page: a relative URL, if there is one.
     pub link: &'a dyn Fn(&Trial, &Evidence) -> Option<String>,
-    /// The end of a file that says what went wrong, if there is one. Asked for trials that failed.
-    pub excerpt: &'a dyn Fn(&Trial) -> Option<Excerpt>,
+    /// The ends of files that say what went wrong. Asked for trials that failed, or were graded and came to nothing.
+    pub excerpts: &'a dyn Fn(&Trial) -> Vec<Excerpt>,
 }
 
 /// The end of a file of evidence, shown in the page.

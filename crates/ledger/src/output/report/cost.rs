@@ -5,13 +5,15 @@ use serde::Serialize;
 use super::numbers::{Number, dollars, reward};
 use super::scale::{Scale, Tick, label, percent};
 use super::subject::Subject;
-use crate::rank::leaderboard::Row;
-use crate::rank::statistics::Direction;
+use crate::rank::leaderboard::{Estimate, direction};
+use crate::rank::statistics::{Direction, Measure};
 
 #[derive(Serialize)]
 pub struct Section {
     about: String,
     axis: String,
+    /// What agents are ranked by, in a word.
+    measure: &'static str,
     across: Vec<Tick>,
     up: Vec<Tick>,
     points: Vec<Point>,
@@ -22,6 +24,7 @@ pub struct Section {
 #[derive(Serialize)]
 struct Point {
     number: usize,
+    mark: String,
     name: String,
     x: String,
     y: String,
@@ -30,7 +33,7 @@ struct Point {
     high: Option<String>,
     cost: Number,
     reward: Number,
-    /// The numbers of the agents that are better and no dearer.
+    /// The marks of the agents that are better and no dearer.
     beaten: String,
     says: String,
 }
@@ -43,10 +46,11 @@ struct Line {
     y2: String,
 }
 
-/// An agent with both numbers.
+/// An agent with both numbers: what it cost, and what agents are ranked by.
 struct Agent<'a> {
-    row: &'a Row,
+    found: Estimate,
     number: usize,
+    mark: &'a str,
     name: &'a str,
     cost: f64,
     reward: f64,
@@ -54,11 +58,13 @@ struct Agent<'a> {
 
 #[expect(clippy::too_many_lines, reason = "one picture, from top to bottom")]
 pub fn section(subject: &Subject<'_>) -> Section {
+    let measure = subject.board.ranked_by;
     let agents: Vec<Agent<'_>> = subject
         .rows()
         .filter_map(|(row, agent)| {
-            let (cost, reward) = (row.cost_usd.mean?, row.mean?);
-            Some(Agent { row, number: agent.number, name: &agent.name, cost, reward })
+            let (cost, found) = (row.cost_usd.mean?, row.by(measure)?);
+            let (mark, name) = (agent.mark.as_str(), agent.name.as_str());
+            Some(Agent { found, number: agent.number, mark, name, cost, reward: found.mean })
         })
         .collect();
     let without: Vec<&str> = subject
@@ -68,17 +74,19 @@ pub fn section(subject: &Subject<'_>) -> Section {
         .map(|agent| agent.name.as_str())
         .collect();
     let costs = Scale::of_costs(agents.iter().map(|agent| agent.cost));
-    let ends = |agent: &Agent<'_>| agent.row.interval.map(|interval| [interval.low, interval.high]);
+    let ends = |agent: &Agent<'_>| agent.found.interval.map(|interval| [interval.low, interval.high]);
     let rewards =
         agents.iter().flat_map(|agent| ends(agent).unwrap_or_default().into_iter().chain([agent.reward]));
     let rewards = Scale::around(rewards.collect::<Vec<_>>(), 5.0);
     let x = |cost: f64| percent(costs.share(cost));
     let y = |reward: f64| percent(1.0 - rewards.share(reward));
-    let direction = subject.board.rules.direction;
+    let direction = direction(measure, &subject.board.rules);
+    let what = measure_name(measure);
     Section {
         about: about(agents.len(), &without),
+        measure: measure.word(),
         axis: format!(
-            "Across: mean cost of a trial in US dollars{}. Up: mean reward, with its 95 % interval.",
+            "Across: mean cost of a trial in US dollars{}. Up: mean {what}, with its 95 % interval.",
             if costs.is_logarithmic() { ", in powers of ten" } else { "" }
         ),
         across: costs
@@ -99,6 +107,7 @@ pub fn section(subject: &Subject<'_>) -> Section {
             .iter()
             .map(|agent| Point {
                 number: agent.number,
+                mark: agent.mark.to_owned(),
                 name: agent.name.to_owned(),
                 x: x(agent.cost),
                 y: y(agent.reward),
@@ -108,13 +117,21 @@ pub fn section(subject: &Subject<'_>) -> Section {
                 reward: Number::reward(Some(agent.reward)),
                 beaten: beaten(agent, &agents, direction),
                 says: format!(
-                    "{}: reward {}, {} a trial",
+                    "{}: {what} {}, {} a trial",
                     agent.name,
                     reward(agent.reward),
                     dollars(agent.cost)
                 ),
             })
             .collect(),
+    }
+}
+
+fn measure_name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Reward => "reward",
+        Measure::Gain => "gain as a part of the baseline's reward",
+        Measure::Share => "share of the solutions' gain",
     }
 }
 
@@ -139,13 +156,13 @@ fn worse(a: f64, b: f64, direction: Direction) -> std::cmp::Ordering {
     }
 }
 
-/// The numbers of the agents that are better for no more money.
+/// The marks of the agents that are better for no more money.
 fn beaten(agent: &Agent<'_>, agents: &[Agent<'_>], direction: Direction) -> String {
     let by = agents
         .iter()
         .filter(|other| other.cost <= agent.cost && worse(other.reward, agent.reward, direction).is_lt());
-    let numbers: Vec<String> = by.map(|other| other.number.to_string()).collect();
-    if numbers.is_empty() { "none".to_owned() } else { numbers.join(", ") }
+    let marks: Vec<&str> = by.map(|other| other.mark).collect();
+    if marks.is_empty() { "none".to_owned() } else { marks.join(", ") }
 }
 
 fn about(known: usize, without: &[&str]) -> String {

@@ -47,6 +47,7 @@ struct Class {
 #[derive(Serialize)]
 struct Line {
     number: usize,
+    mark: String,
     name: String,
     parts: Vec<Part>,
     counts: Vec<Count>,
@@ -108,6 +109,7 @@ pub fn section(subject: &Subject<'_>) -> Section {
         });
         Line {
             number: agent.number,
+            mark: agent.mark.clone(),
             name: agent.name.clone(),
             parts: parts.collect(),
             counts: used

@@ -6,8 +6,8 @@ use taskwright_base::text::brief;
 use super::numbers::{Link, Number, float, how_many, reward};
 use super::scale::{Scale, Tick, label, percent};
 use super::subject::Subject;
-use crate::rank::leaderboard::{Column, Row, Value, columns};
-use crate::rank::statistics::{Direction, Interval};
+use crate::rank::leaderboard::{Column, Row, Value, columns, gain};
+use crate::rank::statistics::{Direction, Interval, Measure};
 
 #[derive(Serialize)]
 pub struct Section {
@@ -70,7 +70,7 @@ struct Ends {
 #[derive(Serialize)]
 struct Figure {
     is: String,
-    /// What it is called where the head of the table cannot be seen; the reward is the one number that needs no name.
+    /// What it is called where the head of the table cannot be seen; what agents are ranked by needs no name.
     name: Option<String>,
     shown: Link,
     /// How many tasks it is over, if not over all that count.
@@ -79,15 +79,17 @@ struct Figure {
 
 pub fn section(subject: &Subject<'_>) -> Section {
     let board = subject.board;
-    let ends = |row: &Row| telling(row.interval).map(|interval| [interval.low, interval.high]);
-    let drawn = board.rows.iter().flat_map(|row| row.mean.into_iter().chain(ends(row).into_iter().flatten()));
+    let drawn = board.rows.iter().filter_map(|row| row.by(board.ranked_by)).flat_map(|found| {
+        let ends = telling(found.interval).map(|interval| [interval.low, interval.high]);
+        std::iter::once(found.mean).chain(ends.into_iter().flatten())
+    });
     let scale = Scale::around(drawn, 3.0);
     let mut columns = columns(board, board.success.is_some());
     columns.retain(|column| !column.heading.is_empty());
     columns.sort_by_key(|column| column.group);
     let line = |(row, agent): (&Row, &super::subject::Agent)| Line {
         number: agent.number,
-        cells: columns.iter().map(|column| cell(column, row, agent, &scale)).collect(),
+        cells: columns.iter().map(|column| cell(column, row, agent, &scale, board.ranked_by)).collect(),
     };
     Section {
         about: about(subject),
@@ -111,32 +113,47 @@ fn head(column: &Column) -> Head {
     Head { text: column.heading.to_string(), class, has_axis: class == "interval" }
 }
 
-fn cell(column: &Column, row: &Row, agent: &super::subject::Agent, scale: &Scale) -> Cell {
+fn cell(
+    column: &Column,
+    row: &Row,
+    agent: &super::subject::Agent,
+    scale: &Scale,
+    ranked_by: Measure,
+) -> Cell {
     let anchor = format!("#a-{}", agent.number);
     let trials = |status: &str| format!("s-{}-{status}", agent.number);
     let figure = |shown: Link| Figure {
         is: column.name.to_string(),
-        name: Some(column.heading.to_string()),
+        // What agents are ranked by stands out, and says by itself what it is.
+        name: (column.name != ranked_by.word()).then(|| column.heading.to_string()),
         shown,
         few: None,
     };
     let number = |number| Cell { number: Some(number), ..Cell::default() };
     match column.value(row) {
-        Value::Rank(_) | Value::Text(_) => Cell {
-            rank: Some(row.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string())),
-            ..Cell::default()
-        },
+        Value::Rank(_) | Value::Text(_) => Cell { rank: Some(agent.mark.clone()), ..Cell::default() },
         Value::Agent(_) => {
             let agent = Agent { name: agent.name.clone(), detail: detail(row) };
             Cell { agent: Some(agent), ..Cell::default() }
         }
         Value::Mean(mean) => {
             let shown = Number::reward(mean).to(&anchor, &trials("complete"));
-            number(Figure { name: None, ..figure(shown) })
+            number(figure(shown))
         }
-        Value::Interval(interval) => {
-            Cell { interval: Some(whiskers(row.mean, telling(interval), scale)), ..Cell::default() }
+        Value::MixedMean(mean) => {
+            let shown = Number::reward(mean).to(&anchor, &trials("complete"));
+            number(Figure { few: Some("of different size".to_owned()), ..figure(shown) })
         }
+        Value::Gain(value) => number(figure(Number { value, text: gain(value) }.into())),
+        Value::Part(value) => number(figure(Number::reward(value).into())),
+        Value::Interval(found) => Cell {
+            interval: Some(whiskers(
+                found.map(|found| found.mean),
+                found.and_then(|found| telling(found.interval)),
+                scale,
+            )),
+            ..Cell::default()
+        },
         Value::Pass(pass, counted) => {
             // Not every task has as many trials as `k`: then it is said how many do.
             let few = (pass.mean.is_some() && pass.tasks < counted).then(|| how_many(pass.tasks, "task"));
@@ -198,8 +215,19 @@ fn about(subject: &Subject<'_>) -> String {
         Direction::Maximize => format!(" A trial succeeds from a reward of {} on.", reward(success)),
         Direction::Minimize => format!(" A trial succeeds down to a reward of {}.", reward(success)),
     });
+    let ranked = match subject.board.ranked_by {
+        Measure::Reward => "",
+        Measure::Gain => {
+            " Ranked by the gain over the baseline, in percent of the baseline's reward, since rewards of tasks are of \
+             different size or it was asked for."
+        }
+        Measure::Share => {
+            " Ranked by the share of what the tasks' own solutions gain over the baseline, since rewards of tasks are of \
+             different size or it was asked for."
+        }
+    };
     format!(
-        "{of} of each task's trials, then of the tasks; {better}. The bar is the 95 % interval. Cost and time are those \
-         of a trial.{success}"
+        "{of} of each task's trials, then of the tasks; {better}.{ranked} The bar is the 95 % interval of what agents are \
+         ranked by. Cost and time are those of a trial.{success}"
     )
 }

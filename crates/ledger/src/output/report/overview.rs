@@ -102,9 +102,11 @@ fn warning(note: &Note) -> String {
         Note::PartialCounted { trials, value } => {
             format!("{} without a valid reward count as {}.", how_many(*trials, "partial trial"), reward(*value))
         }
-        Note::DifferentTasks => "The agents' means are not over the same tasks; cargo xtask compare compares two agents \
-                                 on the tasks that both have."
-            .to_owned(),
+        Note::DifferentTasks { tasks } => format!(
+            "The agents' means are not over the same tasks, since some have no trial that counts of: {}. cargo xtask \
+             compare compares two agents on the tasks that both have.",
+            names(tasks)
+        ),
         Note::NoThreshold => {
             "There is no pass@k, because nothing says which rewards are a success; the option --threshold does.".to_owned()
         }
@@ -123,10 +125,20 @@ fn warning(note: &Note) -> String {
             "What agents cost that were killed is a lower bound, since they had not reported all: {}.",
             names(agents)
         ),
-        Note::DifferentScales { tasks } => format!(
-            "The means are over rewards of different size, and mostly those of the larger: {}.",
-            names(tasks)
-        ),
+        Note::DifferentScales { tasks, without_baseline } => {
+            let why = if without_baseline.is_empty() {
+                String::new()
+            } else {
+                format!(" Ranking by gain takes the baseline's reward of {}.", names(without_baseline))
+            };
+            format!(
+                "The means are over rewards of different size, and mostly those of the larger: {}.{why}",
+                names(tasks)
+            )
+        }
+        Note::OtherDirection { tasks } => {
+            format!("These say that other rewards are better than the ranking takes for it: {}.", names(tasks))
+        }
         Note::ChangedTasks { tasks } => {
             format!("Tasks that changed between trials, by their digests: {}.", names(tasks))
         }

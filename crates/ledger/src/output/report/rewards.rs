@@ -19,6 +19,7 @@ pub struct Section {
 #[derive(Serialize)]
 struct Histogram {
     number: usize,
+    mark: String,
     name: String,
     count: String,
     /// Where the mean of the leaderboard lies.
@@ -45,6 +46,7 @@ pub fn section(subject: &Subject<'_>) -> Section {
     let tallest = counts.iter().flat_map(|bins| bins.iter().map(|bin| share(*bin, bins))).fold(0.0, f64::max);
     let rows = subject.rows().zip(&counts).map(|((row, agent), bins)| Histogram {
         number: agent.number,
+        mark: agent.mark.clone(),
         name: agent.name.clone(),
         count: how_many(bins.iter().sum(), "trial"),
         mean: row.mean.map(|mean| percent(subject.scale.share(mean))),
@@ -68,7 +70,8 @@ pub fn section(subject: &Subject<'_>) -> Section {
     Section {
         about: format!(
             "The rewards of complete trials in {BINS} bars of equal width, each as high as its share of the agent's \
-             trials. The line is the agent's mean in the leaderboard. A bar leads to its trials."
+             trials. The line is the agent's mean in the leaderboard. A bar leads to its trials.{}",
+            subject.about_scale()
         ),
         low: label(subject.scale.low),
         high: label(subject.scale.high),

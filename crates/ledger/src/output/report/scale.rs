@@ -39,9 +39,13 @@ impl Scale {
         }
     }
 
-    /// The axis of rewards: from 0 to 1 if they all are in there.
+    /// The axis of rewards: from 0 to 1 if they all are in there; logarithmic where they are all above zero and the largest is
+    /// more than a thousand times the smallest.
     pub fn of_rewards(rewards: &[f64]) -> Self {
         match ends(rewards.iter().copied()) {
+            Some((low, high)) if low > 0.0 && high > 1.0 && high / low > 1000.0 => {
+                Self::logarithmic(low, high)
+            }
             Some((low, high)) if low < 0.0 || high > 1.0 => Self::around([low, high], 4.0),
             _ => Self { low: 0.0, high: 1.0, step: 0.25, is_logarithmic: false },
         }
@@ -50,13 +54,27 @@ impl Scale {
     /// The axis of costs: from nothing, or logarithmic where the largest is more than thirty times the smallest.
     pub fn of_costs(costs: impl IntoIterator<Item = f64>) -> Self {
         match ends(costs) {
-            Some((low, high)) if low > 0.0 && high > 30.0 * low => {
-                let (low, high) = (low.log10() - 0.1, high.log10() + 0.1);
-                Self { low: 10_f64.powf(low), high: 10_f64.powf(high), step: 0.0, is_logarithmic: true }
-            }
+            Some((low, high)) if low > 0.0 && high > 30.0 * low => Self::logarithmic(low, high),
             Some((low, high)) => Self::around([low, high, 0.0], 5.0),
             None => Self::around([0.0, 1.0], 5.0),
         }
+    }
+
+    /// An axis of powers of ten with a little room at its ends, which are above zero.
+    fn logarithmic(low: f64, high: f64) -> Self {
+        let (low, high) = (low.log10() - 0.1, high.log10() + 0.1);
+        Self { low: 10_f64.powf(low), high: 10_f64.powf(high), step: 0.0, is_logarithmic: true }
+    }
+
+    /// Whether nine in ten of these differ and lie within a hundredth of the axis, and the others far from them.
+    pub fn crowds(&self, values: &[f64]) -> bool {
+        let mut shares: Vec<f64> = values.iter().map(|value| self.share(*value)).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        let most = (shares.len() * 9).div_ceil(10);
+        let spread = |part: &[f64]| part.last().zip(part.first()).map_or(0.0, |(high, low)| high - low);
+        let is_crowd = |part: &[f64]| spread(part) > 0.0 && spread(part) < 0.01;
+        let is_wide = (self.low < 0.0 || self.high > 1.0) && spread(&shares) > 0.5;
+        is_wide && most < shares.len() && shares.windows(most).any(is_crowd)
     }
 
     /// Whether equal distances are equal ratios.
@@ -82,7 +100,11 @@ impl Scale {
 
     /// Where a bar begins.
     pub fn bin_start(&self, bin: u8) -> f64 {
-        self.low + (self.high - self.low) * f64::from(bin) / f64::from(BINS)
+        let share = f64::from(bin) / f64::from(BINS);
+        if self.is_logarithmic {
+            return self.low * (self.high / self.low).powf(share);
+        }
+        self.low + (self.high - self.low) * share
     }
 
     /// The numbers at which there are ticks.
@@ -169,6 +191,22 @@ mod tests {
         assert_eq!(labels(Scale::around([], 3.0)), ["0", "0.5", "1"]);
         assert_eq!(labels(Scale::of_costs([0.02, 3.0])), ["0.02", "0.05", "0.1", "0.2", "0.5", "1", "2"]);
         assert_eq!(labels(Scale::of_costs([0.5, 1.3])), ["0", "0.5", "1", "1.5"]);
+    }
+
+    #[test]
+    fn one_reward_far_from_the_others_does_not_flatten_them_unseen() {
+        let apart = [&[1.0; 20][..], &[1e29]].concat();
+        let scale = Scale::of_rewards(&apart);
+        assert!(scale.is_logarithmic() && !scale.crowds(&apart));
+        assert_eq!((scale.bin(1.0), scale.bin(1e29)), (0, BINS - 1));
+        assert!((scale.bin_start(10) / (scale.low * scale.high).sqrt() - 1.0).abs() < 1e-9);
+        let with_zeros = [&[0.0, 0.5, 1.0].repeat(10)[..], &[1e29]].concat();
+        let scale = Scale::of_rewards(&with_zeros);
+        assert!(!scale.is_logarithmic() && scale.crowds(&with_zeros));
+        let spread: Vec<f64> = (0..40).map(f64::from).collect();
+        for plain in [&spread[..], &[0.0, 1.0], &[], &[-5.0], &[2.0, 3.0]] {
+            assert!(!Scale::of_rewards(plain).crowds(plain), "{plain:?}");
+        }
     }
 
     #[test]

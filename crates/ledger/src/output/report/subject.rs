@@ -14,8 +14,10 @@ use crate::record::{Score, Status, Trial};
 /// An agent, as every part of the page calls it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Agent {
-    /// Its place in the leaderboard's order, from 1.
+    /// Its place in the leaderboard's order, from 1: what links and filters go by.
     pub number: usize,
+    /// Its rank, as it is shown everywhere; a letter behind it tells agents apart that share one.
+    pub mark: String,
     /// Its name.
     pub name: String,
 }
@@ -67,6 +69,8 @@ pub struct Subject<'a> {
     pub trials: Vec<Placed<'a>>,
     /// The axis of rewards.
     pub scale: Scale,
+    /// Whether a few rewards are so far from the others that these look alike on that axis.
+    pub is_crowded: bool,
 }
 
 impl<'a> Subject<'a> {
@@ -95,15 +99,32 @@ impl<'a> Subject<'a> {
             placed.number = number;
         }
         let complete = trials.iter().filter(|placed| placed.is_complete());
-        let scale = Scale::of_rewards(&complete.filter_map(|placed| placed.reward).collect::<Vec<_>>());
-        let agent = |(row, number): (&Row, usize)| Agent { number, name: brief(&row.label, 80) };
+        let rewards: Vec<f64> = complete.filter_map(|placed| placed.reward).collect();
+        let scale = Scale::of_rewards(&rewards);
+        let agent = |((row, number), mark): ((&Row, usize), String)| Agent {
+            number,
+            mark,
+            name: brief(&row.label, 80),
+        };
         Self {
             content,
             board,
-            agents: board.rows.iter().zip(1..).map(agent).collect(),
+            agents: board.rows.iter().zip(1..).zip(marks(&board.rows)).map(agent).collect(),
             tasks: board.tasks.iter().map(|task| brief(&task.task, 120)).collect(),
             trials,
+            is_crowded: scale.crowds(&rewards),
             scale,
+        }
+    }
+
+    /// What has to be said of the axis of rewards.
+    pub fn about_scale(&self) -> &'static str {
+        if self.scale.is_logarithmic() {
+            " Rewards lie so far apart that equal distances are equal ratios."
+        } else if self.is_crowded {
+            " A few rewards are so far from the others that these look alike here; their numbers tell them apart."
+        } else {
+            ""
         }
     }
 
@@ -120,10 +141,29 @@ impl<'a> Subject<'a> {
     }
 }
 
+/// The ranks of rows that are in order: `1a`, `1b`, `3`; a dash where there is none.
+fn marks(rows: &[Row]) -> Vec<String> {
+    let mark = |(place, row): (usize, &Row)| {
+        let Some(rank) = row.rank else { return "–".to_owned() };
+        let before = rows[..place].iter().filter(|other| other.rank == row.rank).count();
+        let is_shared = before > 0 || rows.get(place + 1).is_some_and(|next| next.rank == row.rank);
+        let letter =
+            u8::try_from(before).ok().filter(|before| *before < 26).map(|before| char::from(b'a' + before));
+        match letter {
+            _ if !is_shared => rank.to_string(),
+            Some(letter) => format!("{rank}{letter}"),
+            None => format!("{rank}.{}", before + 1),
+        }
+    };
+    rows.iter().enumerate().map(mark).collect()
+}
+
 /// The leaderboard of these trials.
 pub fn leaderboard(content: &Content<'_>) -> Leaderboard {
     let metric = content.rules.metric.as_deref();
-    let scores = content.trials.iter().map(|trial| Score::of(trial, reward(trial, metric)));
+    let mut scores: Vec<Score> =
+        content.trials.iter().map(|trial| Score::of(trial, reward(trial, metric))).collect();
+    content.references.add_to(&mut scores);
     rank(scores, content.agents, content.rules)
 }
 

@@ -3,16 +3,17 @@
 use serde::Serialize;
 
 use super::numbers::{Number, reward};
-use super::scale::label;
+use super::scale::{Scale, label};
 use super::subject::Subject;
 use crate::rank::leaderboard::Cell;
+use crate::rank::statistics::Measure;
 
 /// How many shades there are.
 const SHADES: u8 = 11;
 
 #[derive(Serialize)]
 pub struct Section {
-    about: &'static str,
+    about: String,
     /// The ends of the scale of shades.
     low: String,
     high: String,
@@ -42,11 +43,21 @@ struct Square {
 
 pub fn section(subject: &Subject<'_>) -> Section {
     let lines = subject.board.tasks.iter().zip(&subject.tasks).zip(1..);
+    let shades = shades(subject);
+    let shade = match subject.board.ranked_by {
+        Measure::Reward => subject.about_scale(),
+        Measure::Gain => " Its shade goes by the gain over the baseline, as a part of the baseline's reward.",
+        Measure::Share => {
+            " Its shade goes by the share of what the task's own solution gains over the baseline."
+        }
+    };
     Section {
-        about: "The mean reward of each agent's trials of each task. The small number says how many trials that is; 3/4 \
-                are three of four that were planned. A cell leads to its trials.",
-        low: label(subject.scale.low),
-        high: label(subject.scale.high),
+        about: format!(
+            "The mean reward of each agent's trials of each task. The small number says how many trials that is; 3/4 are \
+             three of four that were planned. A cell leads to its trials.{shade}"
+        ),
+        low: label(shades.low),
+        high: label(shades.high),
         steps: (0..SHADES).collect(),
         rows: lines
             .map(|((task, name), number)| Line {
@@ -57,7 +68,12 @@ pub fn section(subject: &Subject<'_>) -> Section {
                     .iter()
                     .zip(&subject.agents)
                     .map(|(cell, agent)| match cell {
-                        Some(cell) => square(subject, cell, (agent.number, &agent.name), (number, name)),
+                        Some(cell) => square(
+                            (subject.board.ranked_by, &shades),
+                            cell,
+                            (agent.number, &agent.name),
+                            (number, name),
+                        ),
                         None => Square::default(),
                     })
                     .collect(),
@@ -66,16 +82,28 @@ pub fn section(subject: &Subject<'_>) -> Section {
     }
 }
 
+/// The axis of what shades go by.
+fn shades(subject: &Subject<'_>) -> Scale {
+    let measure = subject.board.ranked_by;
+    let cells = subject.board.tasks.iter().flat_map(|task| task.cells.iter().flatten());
+    match measure {
+        Measure::Reward => subject.scale,
+        // More than the solution's gain is as dark as that, less than none as light as none.
+        Measure::Share => Scale::of_rewards(&[]),
+        Measure::Gain => Scale::around(cells.filter_map(|cell| cell.by(measure)).chain([0.0]), 4.0),
+    }
+}
+
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A share of ten.
 fn square(
-    subject: &Subject<'_>,
+    (measure, shades): (Measure, &Scale),
     cell: &Cell,
     (agent, agent_name): (usize, &str),
     (task, task_name): (usize, &str),
 ) -> Square {
     let planned = cell.complete + cell.partial + cell.missing;
     let number = Number::reward(cell.mean);
-    let shade = cell.mean.map(|mean| (subject.scale.share(mean) * f64::from(SHADES - 1)).round() as u8);
+    let shade = cell.by(measure).map(|value| (shades.share(value) * f64::from(SHADES - 1)).round() as u8);
     let said = cell.mean.map_or_else(|| "no reward".to_owned(), reward);
     Square {
         class: shade.map_or_else(|| "blank".to_owned(), |shade| format!("h{shade}")),

@@ -6,8 +6,9 @@ use serde::Serialize;
 use taskwright_base::text::{brief, brief_lines};
 
 use super::content::{Excerpt, ReportError};
-use super::numbers::{Number, bytes, how_many, reward, seconds, tokens};
+use super::numbers::{Number, bytes, dollars, how_many, reward, seconds, tokens};
 use super::subject::{Placed, Subject};
+use crate::rank::statistics::Direction;
 use crate::record::Trial;
 
 /// How much of a message is shown; the rest is in the evidence.
@@ -28,6 +29,7 @@ pub struct Section {
 #[derive(Serialize)]
 struct AgentTrials {
     number: usize,
+    mark: String,
     name: String,
     groups: Vec<Group>,
 }
@@ -46,6 +48,7 @@ struct Line {
     number: usize,
     agent: usize,
     task: usize,
+    agent_mark: String,
     agent_name: String,
     task_name: String,
     name: String,
@@ -62,7 +65,7 @@ struct Line {
     exception: Option<String>,
     message: String,
     facts: Vec<Fact>,
-    excerpt: Option<Excerpt>,
+    excerpts: Vec<Excerpt>,
     command: String,
     evidence: Vec<File>,
     more: Option<String>,
@@ -93,6 +96,7 @@ pub fn section(subject: &Subject<'_>, registry: &Handlebars<'_>) -> Result<Secti
         .into_iter();
     let agents = subject.agents.iter().map(|agent| AgentTrials {
         number: agent.number,
+        mark: agent.mark.clone(),
         name: agent.name.clone(),
         groups: subject
             .of_agent(agent.number)
@@ -118,6 +122,7 @@ fn line(subject: &Subject<'_>, placed: &Placed<'_>, room: &mut usize) -> Line {
         number: placed.number,
         agent: placed.agent,
         task: placed.task,
+        agent_mark: subject.agents[placed.agent - 1].mark.clone(),
         agent_name: subject.agents[placed.agent - 1].name.clone(),
         task_name: subject.tasks[placed.task - 1].clone(),
         name: brief(&trial.trial_name, 80),
@@ -136,7 +141,7 @@ fn line(subject: &Subject<'_>, placed: &Placed<'_>, room: &mut usize) -> Line {
             .as_ref()
             .map_or_else(String::new, |exception| brief_lines(exception.message.trim(), LONGEST_MESSAGE)),
         facts: facts(trial),
-        excerpt: excerpt(subject, placed, room),
+        excerpts: excerpts(subject, placed, room),
         command: command(&trial.id),
         evidence: evidence(subject, trial),
         more: trial
@@ -161,16 +166,24 @@ fn minute(time: &str) -> String {
     time.chars().take(16).map(|character| if character == 'T' { ' ' } else { character }).collect()
 }
 
-/// The end of a file that says what went wrong, as long as there is room for more of them.
-fn excerpt(subject: &Subject<'_>, placed: &Placed<'_>, room: &mut usize) -> Option<Excerpt> {
-    if placed.failure().is_empty() || *room == 0 {
-        return None;
+/// The ends of files that say what went wrong, as long as there is room for more of them.
+fn excerpts(subject: &Subject<'_>, placed: &Placed<'_>, room: &mut usize) -> Vec<Excerpt> {
+    // A trial that was graded, and came to nothing: what the verifier said tells why.
+    let is_nothing = subject.board.rules.direction == Direction::Maximize
+        && placed.reward.is_some_and(|reward| reward <= 0.0);
+    if *room == 0 || placed.failure().is_empty() && !is_nothing {
+        return Vec::new();
     }
-    let excerpt = (subject.content.excerpt)(placed.trial)?;
-    let from = excerpt.text.char_indices().rev().nth(LONGEST_EXCERPT - 1).map_or(0, |(from, _)| from);
-    let text = brief_lines(excerpt.text[from..].trim_matches('\n'), LONGEST_EXCERPT);
-    *room = room.saturating_sub(text.len());
-    Some(Excerpt { title: brief(&excerpt.title, 120), text })
+    let shorten = |excerpt: Excerpt| {
+        let from = excerpt.text.char_indices().rev().nth(LONGEST_EXCERPT - 1).map_or(0, |(from, _)| from);
+        let text = brief_lines(excerpt.text[from..].trim_matches('\n'), LONGEST_EXCERPT);
+        Excerpt { title: brief(&excerpt.title, 120), text }
+    };
+    let mut excerpts: Vec<Excerpt> =
+        (subject.content.excerpts)(placed.trial).into_iter().map(shorten).collect();
+    excerpts.retain(|excerpt| !excerpt.text.is_empty());
+    *room = room.saturating_sub(excerpts.iter().map(|excerpt| excerpt.text.len()).sum());
+    excerpts
 }
 
 /// The command that prints all that the ledger has of a trial.
@@ -242,5 +255,8 @@ fn facts(trial: &Trial) -> Vec<Fact> {
         .filter_map(|(name, value)| Some(format!("{name} {}", tokens(super::numbers::float(value?)))))
         .collect();
     add("tokens", Some(counts.join(", ")).filter(|text| !text.is_empty()));
+    // Where the table is narrow its columns leave these out.
+    add("cost", trial.cost_usd.map(dollars));
+    add("started", trial.started_at.clone());
     facts
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::rank::leaderboard::{Cell, Row, Rules};
-use crate::rank::statistics::Paired;
+use crate::rank::statistics::{Measure, Paired};
 
 /// Two agents, side by side. Every difference is the first less the second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -12,6 +12,8 @@ pub struct Comparison {
     pub rules: Rules,
     /// The reward at which a trial counts as a success; none if there is no such reward.
     pub success: Option<f64>,
+    /// What they are compared by.
+    pub compared_by: Measure,
     /// The first.
     pub a: Side,
     /// The second.
@@ -24,7 +26,7 @@ pub struct Comparison {
     pub better: u64,
     /// On how many it is worse.
     pub worse: u64,
-    /// The mean over the common tasks of the first's means.
+    /// The mean over the common tasks of the first's means, by what they are compared by.
     pub mean_a: Option<f64>,
     /// The same for the second.
     pub mean_b: Option<f64>,
@@ -39,9 +41,14 @@ pub struct Comparison {
 }
 
 /// What a reader must know to read a comparison rightly.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Note {
+    /// Rewards of tasks differ so much in size that a mean over them is mostly that of the first.
+    DifferentScales {
+        /// The one with the largest reward, and the one with the smallest.
+        tasks: Vec<String>,
+    },
     /// The interval rests on few tasks.
     FewTasks {
         /// How many.
@@ -79,6 +86,6 @@ pub struct TaskPair {
     pub a: Option<Cell>,
     /// What the second did.
     pub b: Option<Cell>,
-    /// The difference of their means; none where either has none.
+    /// The difference of their means, by what they are compared by; none where either has none.
     pub difference: Option<f64>,
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::rank::leaderboard::{Cell, Cells, FEW_TASKS, Rules, cell, gather, row, success};
-use crate::rank::statistics::{Direction, Paired, SignificanceMethod, mean, paired_trials};
+use crate::rank::leaderboard::{
+    Cell, Cells, FEW_TASKS, Rules, cell, direction, gather, measure, row, success, unlike,
+};
+use crate::rank::statistics::{Direction, Measure, Paired, SignificanceMethod, mean, paired_trials};
 use crate::record::Score;
 
 use super::choose::Choice;
@@ -23,26 +25,37 @@ pub(super) fn compare(a: (Choice, Vec<Score>), b: (Choice, Vec<Score>), rules: &
         place.map_or(&none, |place| &gathered.cells[place])
     };
     let (cells_a, cells_b) = (of("a"), of("b"));
+    let counts = |cells: &Cells, place: &usize| cells.get(place).is_some_and(|one| !one.rewards.is_empty());
+    let common: Vec<&usize> =
+        cells_a.keys().filter(|place| counts(cells_a, place) && counts(cells_b, place)).collect();
+    // By what all of their common tasks have: on others they are not compared.
+    let outcomes = [cells_a, cells_b].into_iter().flatten().filter(|(place, _)| common.contains(place));
+    let compared_by = measure(outcomes.clone(), rules);
+    let unlike = unlike(outcomes);
     let places: BTreeSet<usize> = cells_a.keys().chain(cells_b.keys()).copied().collect();
     let tasks: Vec<TaskPair> = places
         .into_iter()
         .map(|place| {
             let cell = |cells: &Cells| cells.get(&place).map(|outcomes| cell(outcomes, rules, success));
-            pair(gathered.tasks[place].clone(), cell(cells_a), cell(cells_b))
+            pair(gathered.tasks[place].clone(), cell(cells_a), cell(cells_b), compared_by)
         })
         .collect();
     let side = |choice: Choice, cells: &Cells| Side {
         experiment: choice.experiment,
         row: row(choice.agent, choice.label, cells, rules, success),
     };
-    let rewards = |cells: &Cells, place: &usize| {
-        cells.get(place).map(|outcomes| outcomes.rewards.clone()).filter(|rewards| !rewards.is_empty())
-    };
+    let values = |cells: &Cells, place: &usize| cells.get(place).and_then(|one| one.values(compared_by));
     let trials: Vec<(Vec<f64>, Vec<f64>)> =
-        cells_a.keys().filter_map(|place| rewards(cells_a, place).zip(rewards(cells_b, place))).collect();
+        common.iter().filter_map(|place| values(cells_a, place).zip(values(cells_b, place))).collect();
     let paired = paired_trials(&trials);
-    let notes = paired.as_ref().map(|paired| notes(&trials, paired)).unwrap_or_default();
-    Comparison { paired, notes, ..summary(side(a, cells_a), side(b, cells_b), tasks, rules, success) }
+    let mut notes = paired.as_ref().map(|paired| notes(&trials, paired)).unwrap_or_default();
+    notes.extend(
+        unlike.map(|tasks| Note::DifferentScales {
+            tasks: tasks.map(|task| gathered.tasks[task].clone()).into(),
+        }),
+    );
+    let summary = summary(side(a, cells_a), side(b, cells_b), tasks, rules, compared_by);
+    Comparison { success, paired, notes, ..summary }
 }
 
 /// The p-value below which agents are commonly said to differ: what the interval's confidence leaves.
@@ -76,35 +89,35 @@ fn named(mut scores: Vec<Score>, side: &str) -> Vec<Score> {
     scores
 }
 
-fn pair(task: String, a: Option<Cell>, b: Option<Cell>) -> TaskPair {
-    let mean = |cell: &Option<Cell>| cell.as_ref().and_then(|cell| cell.mean);
-    let difference = mean(&a).zip(mean(&b)).map(|(a, b)| a - b + 0.0);
+fn pair(task: String, a: Option<Cell>, b: Option<Cell>, compared_by: Measure) -> TaskPair {
+    let value = |cell: &Option<Cell>| cell.as_ref().and_then(|cell| cell.by(compared_by));
+    let difference = value(&a).zip(value(&b)).map(|(a, b)| a - b + 0.0);
     TaskPair { task, a, b, difference }
 }
 
-fn summary(a: Side, b: Side, tasks: Vec<TaskPair>, rules: &Rules, success: Option<f64>) -> Comparison {
+fn summary(a: Side, b: Side, tasks: Vec<TaskPair>, rules: &Rules, compared_by: Measure) -> Comparison {
     let common: Vec<(&Cell, &Cell, f64)> = tasks
         .iter()
         .filter_map(|task| Some((task.a.as_ref()?, task.b.as_ref()?, task.difference?)))
         .collect();
     let differences: Vec<f64> = common.iter().map(|(.., difference)| *difference).collect();
     let count = |sign: f64| differences.iter().filter(|difference| sign * **difference > 0.0).count() as u64;
-    let sign = if rules.direction == Direction::Maximize { 1.0 } else { -1.0 };
-    let mean_of = |value: fn(&Cell) -> Option<f64>, is_first: bool| {
-        let values = common.iter().filter_map(|(a, b, _)| value(if is_first { a } else { b }));
-        mean(values)
+    let sign = if direction(compared_by, rules) == Direction::Maximize { 1.0 } else { -1.0 };
+    let mean_of = |is_first: bool| {
+        mean(common.iter().filter_map(|(a, b, _)| if is_first { a } else { b }.by(compared_by)))
     };
     let difference_of = |value: fn(&Cell) -> Option<f64>| {
         let differences = common.iter().filter_map(|(a, b, _)| Some(value(a)? - value(b)?));
         mean(differences)
     };
     Comparison {
-        success,
+        success: None,
+        compared_by,
         common: common.len() as u64,
         better: count(sign),
         worse: count(-sign),
-        mean_a: mean_of(|cell| cell.mean, true),
-        mean_b: mean_of(|cell| cell.mean, false),
+        mean_a: mean_of(true),
+        mean_b: mean_of(false),
         paired: None,
         notes: Vec::new(),
         cost_usd: difference_of(|cell| cell.cost_usd),

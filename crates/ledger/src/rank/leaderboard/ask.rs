@@ -17,7 +17,18 @@ impl Ledger {
     /// the place of the filter's reward key.
     pub fn leaderboard(&self, filter: &Filter, tasks: &TaskPatterns, rules: &Rules) -> Result<Leaderboard> {
         let scores = self.scores_for(filter, tasks, rules)?;
-        Ok(rank(scores, &self.agents()?, rules))
+        let board = rank(scores, &self.agents()?, rules);
+        if board.rows.iter().any(|row| row.mean.is_some())
+            && board.rows.iter().all(|row| row.by(board.ranked_by).is_none())
+        {
+            return Err(Error::new(format!("no agent can be ranked by `{}`", board.ranked_by))
+                .hint(
+                    "it takes the rewards of each task's baseline, and for a share of its solution: run the agents `nop` \
+                     and `oracle` on the same tasks",
+                )
+                .usage());
+        }
+        Ok(board)
     }
 
     /// The scores of the trials that a filter and patterns of task names let through, by the metric of the rules.
@@ -30,6 +41,7 @@ impl Ledger {
         let filter = Filter { reward_key: rules.metric.clone(), ..filter.clone() };
         let mut scores = self.scores(&filter)?;
         scores.retain(|score| tasks.matches(&score.task));
+        self.references(rules.metric.as_deref())?.add_to(&mut scores);
         if let Some(metric) = &rules.metric
             && scores.iter().all(|score| score.reward.is_none())
         {

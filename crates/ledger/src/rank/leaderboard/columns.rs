@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use taskwright_base::table::{Table, number};
 
-use super::model::Leaderboard;
-use super::row::{PassAtK, Row};
-use crate::rank::statistics::Interval;
+use super::model::{Leaderboard, Note};
+use super::row::{Estimate, PassAtK, Row};
+use crate::rank::statistics::{Interval, Measure};
 use crate::record::Failure;
 
 /// A column.
@@ -45,8 +45,14 @@ pub enum Value {
     Agent(String),
     /// The mean reward.
     Mean(Option<f64>),
-    /// Where the mean lies.
-    Interval(Option<Interval>),
+    /// A mean over rewards of different size.
+    MixedMean(Option<f64>),
+    /// A gain, as a part of the baseline's reward.
+    Gain(Option<f64>),
+    /// A share of the solutions' gain.
+    Part(Option<f64>),
+    /// Where the mean lies of what agents are ranked by, if there is one.
+    Interval(Option<Estimate>),
     /// How many of how many.
     Share(u64, u64),
     /// How many trials are of this status.
@@ -77,13 +83,14 @@ pub fn columns(board: &Leaderboard, has_passes: bool) -> Vec<Column> {
     let mut columns = vec![
         column("rank", "rank", "#", Group::Agent, |row| Value::Rank(row.rank)),
         column("agent", "<agent", "Agent", Group::Agent, |row| Value::Agent(row.label.clone())),
-        column("reward", "mean", "Reward", Group::Reward, |row| Value::Mean(row.mean)),
-        column("interval", "<95 % interval", "95\u{a0}% interval", Group::Reward, |row| Value::Interval(row.interval)),
+    ];
+    columns.extend(measures(board));
+    columns.extend([
         column("tasks", "tasks", "Tasks", Group::Trials, |row| Value::Share(row.tasks_counted, row.tasks)),
         column("complete", "complete", "Complete", Group::Trials, |row| Value::Trials(row.complete)),
         column("partial", "partial", "Partial", Group::Trials, |row| Value::Trials(row.partial)),
         column("missing", "missing", "Missing", Group::Trials, |row| Value::Trials(row.missing)),
-    ];
+    ]);
     if has_passes {
         columns.extend(board.rules.k.iter().enumerate().map(|(place, k)| Column {
             name: format!("pass-{k}").into(), head: format!("pass@{k}").into(), heading: format!("pass@{k}").into(),
@@ -95,6 +102,33 @@ pub fn columns(board: &Leaderboard, has_passes: bool) -> Vec<Column> {
         column("seconds", "seconds", "Time", Group::Effort, |row| Value::Seconds(row.seconds.mean)),
         column("failed", "<failed", "", Group::Effort, |row| Value::Text(failed(row))),
     ]);
+    columns
+}
+
+/// The columns of what agents are ranked by, with its interval, then of what else is known.
+#[rustfmt::skip] // A line a column.
+fn measures(board: &Leaderboard) -> Vec<Column> {
+    let column = |name: &'static str, head: &'static str, heading: &'static str, value: fn(&Row) -> Value| Column {
+        name: name.into(), head: head.into(), heading: heading.into(), group: Group::Reward, value: Get::Of(value),
+    };
+    let of = |measure: Measure| match measure {
+        Measure::Reward if board.is_mixed() => column("reward", "mean", "Reward", |row| Value::MixedMean(row.mean)),
+        Measure::Reward => column("reward", "mean", "Reward", |row| Value::Mean(row.mean)),
+        Measure::Gain => column("gain", "gain", "Gain", |row| Value::Gain(row.gain.map(|gain| gain.mean))),
+        Measure::Share => column("share", "share", "Share", |row| Value::Part(row.share.map(|share| share.mean))),
+    };
+    let interval: fn(&Row) -> Value = match board.ranked_by {
+        Measure::Reward => |row| Value::Interval(row.by(Measure::Reward)),
+        Measure::Gain => |row| Value::Interval(row.by(Measure::Gain)),
+        Measure::Share => |row| Value::Interval(row.by(Measure::Share)),
+    };
+    let mut columns = vec![
+        of(board.ranked_by),
+        column("interval", "<95 % interval", "95\u{a0}% interval", interval),
+    ];
+    let is_known = |measure: &&Measure| board.rows.iter().any(|row| row.by(**measure).is_some());
+    let others = Measure::ALL.iter().filter(|measure| **measure != board.ranked_by).filter(is_known);
+    columns.extend(others.rev().map(|measure| of(*measure)));
     columns
 }
 
@@ -114,8 +148,12 @@ impl Value {
         match self {
             Self::Rank(rank) => rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
             Self::Agent(text) | Self::Text(text) => text.clone(),
-            Self::Mean(value) | Self::Dollars(value) | Self::Seconds(value) => number(*value),
-            Self::Interval(found) => interval(*found),
+            Self::Mean(value) | Self::Part(value) | Self::Dollars(value) | Self::Seconds(value) => {
+                number(*value)
+            }
+            Self::MixedMean(value) => number(*value) + if value.is_some() { "!" } else { "" },
+            Self::Gain(value) => gain(*value),
+            Self::Interval(found) => interval(found.and_then(|found| found.interval)),
             Self::Share(part, whole) if part == whole => whole.to_string(),
             Self::Share(part, whole) => format!("{part}/{whole}"),
             Self::Trials(count) => count.to_string(),
@@ -127,7 +165,23 @@ impl Value {
     }
 }
 
+/// A gain in percent of the baseline's reward.
+pub fn gain(gain: Option<f64>) -> String {
+    gain.map_or_else(
+        || number(None),
+        |gain| {
+            let sign = if gain > 0.0 { "+" } else { "" };
+            format!("{sign}{:.1} %", 100.0 * gain)
+        },
+    )
+}
+
 impl Leaderboard {
+    /// Whether the mean is over rewards of different size.
+    pub fn is_mixed(&self) -> bool {
+        self.notes.iter().any(|note| matches!(note, Note::DifferentScales { .. }))
+    }
+
     /// The leaderboard as a table for a terminal.
     pub fn table(&self) -> Table {
         let columns = columns(self, true);
@@ -154,7 +208,11 @@ pub fn interval(interval: Option<Interval>) -> String {
 fn failed(row: &Row) -> String {
     let list =
         |sign: &'static str| move |(failure, trials): (&Failure, &u64)| format!("{sign}{trials} {failure}");
-    let all: Vec<String> =
-        row.failures.iter().map(list("")).chain(row.flagged.iter().map(list("+"))).collect();
+    // What is partial and broke nothing has no reward that could be used, or not the one that is looked at.
+    let classed: u64 = row.failures.values().sum();
+    let unclassed = (row.partial + row.missing).saturating_sub(classed).saturating_sub(row.missing);
+    let without = (unclassed > 0).then(|| format!("{unclassed} no reward"));
+    let broken = row.failures.iter().map(list(""));
+    let all: Vec<String> = broken.chain(without).chain(row.flagged.iter().map(list("+"))).collect();
     all.join(", ")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::rank::statistics::is_reward;
+use crate::rank::statistics::{Gain, Measure, Reference, is_reward};
 use crate::record::{Failure, Score, Status};
 
 use super::rules::Rules;
@@ -14,8 +14,8 @@ pub(crate) struct Gathered {
     pub(crate) agents: Vec<String>,
     /// The names of the tasks, in order.
     pub(crate) tasks: Vec<String>,
-    /// Whether trials that count were of several contents of a task, in the order of `tasks`.
-    pub(crate) changed: Vec<bool>,
+    /// What is known of the contents of each task in trials that count, in the order of `tasks`.
+    pub(crate) contents: Vec<Contents>,
     /// The cells of each agent that has trials of a task, in the order of `agents`, and by the place of the task in
     /// `tasks`.
     pub(crate) cells: Vec<Cells>,
@@ -34,6 +34,8 @@ pub(crate) struct Outcomes {
     pub(crate) partial_counted: u64,
     /// The rewards that count.
     pub(crate) rewards: Vec<f64>,
+    /// Their gains, of those whose baseline is known.
+    pub(crate) gains: Vec<Gain>,
     pub(crate) cost_usd: Spent,
     pub(crate) seconds: Spent,
     /// The failures of trials that are not complete, and of those that are.
@@ -84,6 +86,7 @@ impl Outcomes {
             }
         };
         self.rewards.extend(counted);
+        self.gains.extend(counted.and_then(|reward| Gain::of(reward, &score.reference, rules.direction)));
         self.cost_usd.add(score.cost_usd, counted.is_some(), score.failure);
         self.seconds.add(score.seconds, counted.is_some(), None);
         if let Some(failure) = score.failure {
@@ -91,6 +94,16 @@ impl Outcomes {
             *failures.entry(failure).or_default() += 1;
         }
         counted.is_some()
+    }
+
+    /// What the trials that count come to by a measure; nothing unless each of them has it.
+    pub(crate) fn values(&self, measure: Measure) -> Option<Vec<f64>> {
+        let values: Vec<f64> = match measure {
+            Measure::Reward => self.rewards.clone(),
+            Measure::Gain => self.gains.iter().filter_map(|gain| gain.relative).collect(),
+            Measure::Share => self.gains.iter().filter_map(|gain| gain.share).collect(),
+        };
+        (!values.is_empty() && values.len() == self.rewards.len()).then_some(values)
     }
 }
 
@@ -111,7 +124,7 @@ pub(crate) fn gather(scores: impl IntoIterator<Item = Score>, rules: &Rules) -> 
         let task = tasks.place(std::mem::take(&mut score.task));
         if found.entry((agent, task)).or_default().add(&score, rules) {
             contents.resize_with(contents.len().max(task + 1), Contents::default);
-            contents[task].add(score.task_digest);
+            contents[task].add(score.task_digest, score.reference);
         }
     }
     let (agents, agent_places) = agents.sorted();
@@ -121,27 +134,37 @@ pub(crate) fn gather(scores: impl IntoIterator<Item = Score>, rules: &Rules) -> 
     for ((agent, task), outcomes) in found {
         cells[agent_places[agent]].insert(task_places[task], outcomes);
     }
-    let mut changed = vec![false; tasks.len()];
-    for (task, contents) in contents.iter().enumerate() {
-        changed[task_places[task]] = contents.are_several;
+    let mut sorted: Vec<Contents> = tasks.iter().map(|_| Contents::default()).collect();
+    for (contents, place) in contents.into_iter().zip(task_places) {
+        sorted[place] = contents;
     }
-    Gathered { agents, tasks, changed, cells }
+    Gathered { agents, tasks, contents: sorted, cells }
 }
 
 /// What is known of the contents of a task.
-#[derive(Default)]
-struct Contents {
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
     one: Option<String>,
-    are_several: bool,
+    /// Whether there was more than one.
+    pub(crate) are_several: bool,
+    reference: Reference,
 }
 
 impl Contents {
-    fn add(&mut self, digest: Option<String>) {
+    fn add(&mut self, digest: Option<String>, reference: Reference) {
         match (&self.one, digest) {
             (Some(one), Some(digest)) => self.are_several |= *one != digest,
-            (None, digest) => self.one = digest,
-            (Some(_), None) => {}
+            (None, Some(digest)) => {
+                self.one = Some(digest);
+                self.reference = reference;
+            }
+            (_, None) => {}
         }
+    }
+
+    /// What rewards are held against; of several contents there is no one answer.
+    pub(crate) fn reference(&self) -> Reference {
+        if self.are_several { Reference::default() } else { self.reference }
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::Value;
-
-use crate::record::Agent;
+use crate::record::{Agent, Json};
 use crate::redact::REDACTED;
 
 /// How many differing parameters a name may carry, and how many characters a value of one may have. What needs more is
@@ -61,7 +59,7 @@ fn repeated(names: &[String]) -> Vec<Vec<usize>> {
 /// What an agent is configured with, by path.
 fn parameters(agent: &Agent) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    if let Ok(configuration) = serde_json::from_str::<Value>(&agent.configuration) {
+    if let Some(configuration) = Json::parse(&agent.configuration) {
         flatten(&configuration, "", &mut found);
     }
     // The configuration's own entries for these, if there are any, would say the same thing twice.
@@ -74,16 +72,16 @@ fn parameters(agent: &Agent) -> BTreeMap<String, String> {
     found
 }
 
-fn flatten(value: &Value, path: &str, found: &mut BTreeMap<String, String>) {
+fn flatten(value: &Json, path: &str, found: &mut BTreeMap<String, String>) {
     match value {
-        Value::Object(members) => {
+        Json::Object(members) => {
             for (key, member) in members {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 flatten(member, &path, found);
             }
         }
-        Value::Null => {}
-        Value::String(text) => {
+        Json::Plain(text) if text == "null" => {}
+        Json::Text(text) => {
             found.insert(path.to_owned(), text.clone());
         }
         other => {

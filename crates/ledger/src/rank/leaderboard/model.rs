@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::row::{Cell, Row};
 use super::rules::Rules;
+use crate::rank::statistics::{Direction, Measure};
 
 /// The agents, ranked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -12,6 +13,8 @@ pub struct Leaderboard {
     pub rules: Rules,
     /// The reward at which a trial counts as a success in pass@k; none if there is no such reward, and no pass@k.
     pub success: Option<f64>,
+    /// What the rows are ranked by.
+    pub ranked_by: Measure,
     /// One row an agent configuration, the best first.
     pub rows: Vec<Row>,
     /// One entry a task, by name.
@@ -25,6 +28,12 @@ pub struct Leaderboard {
 pub struct TaskCells {
     /// The task's name.
     pub task: String,
+    /// The baseline's reward, if it is known and trials are of one content.
+    pub baseline: Option<f64>,
+    /// The reward of the task's own solution.
+    pub oracle: Option<f64>,
+    /// Which rewards the task says are better.
+    pub direction: Option<Direction>,
     /// In the order of the rows; none where an agent has no trial of the task.
     pub cells: Vec<Option<Cell>>,
 }
@@ -41,7 +50,10 @@ pub enum Note {
         value: f64,
     },
     /// The rows' means are not over the same tasks, so that they cannot be compared as they stand.
-    DifferentTasks,
+    DifferentTasks {
+        /// Those that count for some of the agents and not for others.
+        tasks: Vec<String>,
+    },
     /// pass@k was asked for, and nothing says which rewards are a success.
     NoThreshold,
     /// Agents whose tasks all have the same mean: their interval has no width, and says nothing.
@@ -67,6 +79,13 @@ pub enum Note {
     /// Tasks whose rewards differ so much in size that a mean over both is mostly that of the first.
     DifferentScales {
         /// The one with the largest reward, and the one with the smallest.
+        tasks: Vec<String>,
+        /// Those that keep agents from being ranked by their gain: nothing is known of what their baseline comes to.
+        without_baseline: Vec<String>,
+    },
+    /// Tasks that say the other rewards are better than the rules do.
+    OtherDirection {
+        /// Their names.
         tasks: Vec<String>,
     },
     /// Tasks that changed between trials that count: their means are over different contents.

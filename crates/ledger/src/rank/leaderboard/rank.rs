@@ -1,17 +1,18 @@
 //! Makes the leaderboard of collected scores.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use rayon::prelude::*;
 
-use crate::rank::statistics::{Direction, IntervalMethod};
+use crate::rank::statistics::{Direction, IntervalMethod, Measure, Reference};
 use crate::record::{Agent, Score};
 
 use super::gather::{Cells, gather};
 use super::label::labels;
+use super::measure::{direction, measure, unlike};
 use super::model::{Leaderboard, Note, TaskCells};
-use super::row::{Row, cell, row, success};
+use super::row::{Cell, Estimate, Row, cell, row, success};
 use super::rules::Rules;
 
 /// With fewer tasks than this, an interval over them is rough.
@@ -37,27 +38,32 @@ pub fn rank(scores: impl IntoIterator<Item = Score>, agents: &[Agent], rules: &R
         .zip(gathered.cells.par_iter())
         .map(|((agent, label), cells)| (row(agent, label, cells, rules, success), cells))
         .collect();
-    rows.sort_by(|(one, _), (other, _)| order(one, other, rules.direction));
-    number(&mut rows);
-    let tasks = gathered
+    let ranked_by = measure(gathered.cells.iter().flatten(), rules);
+    rows.sort_by(|(one, _), (other, _)| order(one, other, ranked_by, direction(ranked_by, rules)));
+    number(&mut rows, ranked_by);
+    let tasks: Vec<TaskCells> = gathered
         .tasks
         .iter()
+        .zip(&gathered.contents)
         .enumerate()
-        .map(|(place, task)| {
+        .map(|(place, (task, contents))| {
             let cell =
                 |(_, cells): &(Row, &Cells)| cells.get(&place).map(|outcomes| cell(outcomes, rules, success));
-            TaskCells { task: task.clone(), cells: rows.iter().map(cell).collect() }
+            let Reference { baseline, oracle, direction } = contents.reference();
+            let cells = rows.iter().map(cell).collect();
+            TaskCells { task: task.clone(), baseline, oracle, direction, cells }
         })
         .collect();
-    let mut notes = notes(&rows, rules, success, &gathered.tasks);
-    let tasks_and_changes = gathered.tasks.iter().zip(&gathered.changed);
-    let changed: Vec<String> =
-        tasks_and_changes.filter(|(_, is_changed)| **is_changed).map(|(task, _)| task.clone()).collect();
+    let mut notes = notes_of_what_counts(&rows, &tasks, rules, ranked_by);
+    notes.extend(notes_of_agents(&rows, rules, success, ranked_by));
+    let tasks_and_contents = gathered.tasks.iter().zip(&gathered.contents);
+    let changed = tasks_and_contents.filter(|(_, contents)| contents.are_several);
+    let changed: Vec<String> = changed.map(|(task, _)| task.clone()).collect();
     if !changed.is_empty() {
         notes.push(Note::ChangedTasks { tasks: changed });
     }
     let rows = rows.into_iter().map(|(row, _)| row).collect();
-    Leaderboard { rules: rules.clone(), success, rows, tasks, notes }
+    Leaderboard { rules: rules.clone(), success, ranked_by, rows, tasks, notes }
 }
 
 /// For each digest the agent that has it.
@@ -79,8 +85,9 @@ fn described(digests: &[String], agents: &[Agent]) -> Vec<Agent> {
         .collect()
 }
 
-fn order(one: &Row, other: &Row, direction: Direction) -> Ordering {
-    let means = match (one.mean, other.mean) {
+fn order(one: &Row, other: &Row, ranked_by: Measure, direction: Direction) -> Ordering {
+    let mean = |row: &Row| row.by(ranked_by).map(|estimate| estimate.mean);
+    let means = match (mean(one), mean(other)) {
         (Some(one), Some(other)) => match direction {
             Direction::Maximize => other.total_cmp(&one),
             Direction::Minimize => one.total_cmp(&other),
@@ -95,39 +102,23 @@ fn order(one: &Row, other: &Row, direction: Direction) -> Ordering {
 
 /// Numbers rows that are in order; the same mean gives the same number.
 #[allow(clippy::float_cmp)]
-fn number(rows: &mut [(Row, &Cells)]) {
+fn number(rows: &mut [(Row, &Cells)], ranked_by: Measure) {
     let mut before: Option<(f64, u32)> = None;
     for ((row, _), place) in rows.iter_mut().zip(1..) {
-        let Some(mean) = row.mean else { return };
+        let Some(Estimate { mean, .. }) = row.by(ranked_by) else { return };
         let rank = before.filter(|(before, _)| *before == mean).map_or(place, |(_, rank)| rank);
         row.rank = Some(rank);
         before = Some((mean, rank));
     }
 }
 
-/// Two tasks, if there are any, whose rewards are of different size: the largest of one is more than twice that of another,
-/// and not all lie between 0 and 1. A mean over them is mostly that of the larger.
-fn unlike(rows: &[(Row, &Cells)]) -> Vec<usize> {
-    let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
-    for (task, outcomes) in rows.iter().flat_map(|(_, cells)| cells.iter()) {
-        for reward in &outcomes.rewards {
-            let size = sizes.entry(*task).or_default();
-            *size = size.max(reward.abs());
-        }
-    }
-    let by_size = |one: &(&usize, &f64), other: &(&usize, &f64)| one.1.total_cmp(other.1);
-    let (Some(least), Some(most)) = (sizes.iter().min_by(by_size), sizes.iter().max_by(by_size)) else {
-        return Vec::new();
-    };
-    if *most.1 > 1.0 && *most.1 > 2.0 * *least.1 { vec![*most.0, *least.0] } else { Vec::new() }
-}
-
-#[allow(clippy::cast_precision_loss)] // Nobody has 2^53 tasks.
-fn count(tasks: u64) -> f64 {
-    tasks as f64
-}
-
-fn notes(rows: &[(Row, &Cells)], rules: &Rules, success: Option<f64>, tasks: &[String]) -> Vec<Note> {
+/// Notes of what the means are over: which trials, of which tasks, of which kinds of reward.
+fn notes_of_what_counts(
+    rows: &[(Row, &Cells)],
+    tasks: &[TaskCells],
+    rules: &Rules,
+    ranked_by: Measure,
+) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(value) = rules.partial {
         let trials: u64 = rows.iter().map(|(row, _)| row.partial_counted).sum();
@@ -135,20 +126,51 @@ fn notes(rows: &[(Row, &Cells)], rules: &Rules, success: Option<f64>, tasks: &[S
             notes.push(Note::PartialCounted { trials, value });
         }
     }
-    let counted = |cells: &Cells| -> BTreeSet<usize> {
-        cells.iter().filter(|(_, outcomes)| !outcomes.rewards.is_empty()).map(|(task, _)| *task).collect()
+    let is_counted = |cell: &Option<Cell>| cell.as_ref().is_some_and(|cell| cell.counted > 0);
+    let is_ranked = |place: usize| rows[place].0.mean.is_some();
+    let uneven = |task: &&TaskCells| {
+        let counted: BTreeSet<bool> = (0..task.cells.len())
+            .filter(|place| is_ranked(*place))
+            .map(|place| is_counted(&task.cells[place]))
+            .collect();
+        counted.len() > 1
     };
-    let ranked = rows.iter().filter(|(row, _)| row.mean.is_some());
-    let sets: BTreeSet<_> = ranked.map(|(_, cells)| counted(cells)).collect();
-    if sets.len() > 1 {
-        notes.push(Note::DifferentTasks);
+    let uneven: Vec<String> = tasks.iter().filter(uneven).map(|task| task.task.clone()).collect();
+    if !uneven.is_empty() {
+        notes.push(Note::DifferentTasks { tasks: uneven });
     }
-    let scales = unlike(rows);
-    if scales.len() > 1 {
+    if let Some(unlike) = unlike(rows.iter().flat_map(|(_, cells)| *cells)) {
+        let is_without = |task: &&TaskCells| {
+            let mut cells = task.cells.iter().flatten();
+            cells.any(|cell| cell.counted > 0 && cell.relative_gain.is_none())
+        };
+        let without = tasks.iter().filter(is_without).map(|task| task.task.clone());
         notes.push(Note::DifferentScales {
-            tasks: scales.into_iter().map(|task| tasks[task].clone()).collect(),
+            tasks: unlike.map(|task| tasks[task].task.clone()).into(),
+            without_baseline: if ranked_by == Measure::Reward { without.collect() } else { Vec::new() },
         });
     }
+    let other = |task: &&TaskCells| task.direction.is_some_and(|direction| direction != rules.direction);
+    let other: Vec<String> = tasks.iter().filter(other).map(|task| task.task.clone()).collect();
+    if ranked_by == Measure::Reward && !other.is_empty() {
+        notes.push(Note::OtherDirection { tasks: other });
+    }
+    notes
+}
+
+#[allow(clippy::cast_precision_loss)] // Nobody has 2^53 tasks.
+fn count(tasks: u64) -> f64 {
+    tasks as f64
+}
+
+/// Notes of agents whose numbers say less than they seem to.
+fn notes_of_agents(
+    rows: &[(Row, &Cells)],
+    rules: &Rules,
+    success: Option<f64>,
+    ranked_by: Measure,
+) -> Vec<Note> {
+    let mut notes = Vec::new();
     if success.is_none() && !rules.k.is_empty() {
         notes.push(Note::NoThreshold);
     }
@@ -159,19 +181,22 @@ fn notes(rows: &[(Row, &Cells)], rules: &Rules, success: Option<f64>, tasks: &[S
     if !killed.is_empty() {
         notes.push(Note::CostAtLeast { agents: killed });
     }
-    let still = labels(&|row| row.interval.is_some_and(|interval| interval.is_degenerate()));
+    let interval = |row: &Row| row.by(ranked_by).and_then(|estimate| estimate.interval);
+    let still = labels(&|row| interval(row).is_some_and(|interval| interval.is_degenerate()));
     if !still.is_empty() {
         notes.push(Note::NoVariation { agents: still });
     }
     let is_spread = |row: &Row| {
-        row.interval.is_some_and(|found| found.method == IntervalMethod::StudentT && !found.is_degenerate())
+        interval(row).is_some_and(|found| found.method == IntervalMethod::StudentT && !found.is_degenerate())
     };
     let few = labels(&|row| is_spread(row) && row.tasks_counted < FEW_TASKS);
     if !few.is_empty() {
         notes.push(Note::FewTasks { agents: few });
     }
-    let is_binary =
-        success == Some(1.0) && rules.direction == Direction::Maximize && rules.threshold.is_none();
+    let is_binary = ranked_by == Measure::Reward
+        && success == Some(1.0)
+        && rules.direction == Direction::Maximize
+        && rules.threshold.is_none();
     let near = labels(&|row| {
         let outcomes = row.mean.map(|mean| mean.min(1.0 - mean) * count(row.tasks_counted));
         is_binary

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::gather::{Cells, Outcomes, Spent};
 use super::rules::Rules;
-use crate::rank::statistics::{Direction, Interval, mean, pass_at_k, student, sum, wilson};
+use crate::rank::statistics::{Direction, Interval, Measure, mean, pass_at_k, student, sum, wilson};
 use crate::record::{Agent, Failure};
 
 /// One agent configuration.
@@ -37,6 +37,10 @@ pub struct Row {
     pub planned_mean: Option<f64>,
     /// Where the mean lies with 95 % confidence; none if too little is known to say.
     pub interval: Option<Interval>,
+    /// The gain over the baseline, as a part of its reward; none unless it is known of every task that counts.
+    pub gain: Option<Estimate>,
+    /// The gain as a share of that of the tasks' own solutions; none unless it is known of every task that counts.
+    pub share: Option<Estimate>,
     /// pass@k, for each `k` that was asked for.
     pub pass_at_k: Vec<PassAtK>,
     /// What it cost, in US dollars.
@@ -47,6 +51,31 @@ pub struct Row {
     pub failures: BTreeMap<Failure, u64>,
     /// Trials that are complete although something failed (as an agent that ran out of time, and was graded), by class.
     pub flagged: BTreeMap<Failure, u64>,
+}
+
+/// A mean over tasks of the mean over each task's trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// The mean if every trial that was planned and has no reward counts as nothing: no reward, or no gain.
+    pub planned_mean: Option<f64>,
+    /// Where the mean lies with 95 % confidence; none if too little is known to say.
+    pub interval: Option<Interval>,
+}
+
+impl Row {
+    /// What it comes to by a measure.
+    pub fn by(&self, measure: Measure) -> Option<Estimate> {
+        match measure {
+            Measure::Reward => {
+                let (planned_mean, interval) = (self.planned_mean, self.interval);
+                self.mean.map(|mean| Estimate { mean, planned_mean, interval })
+            }
+            Measure::Gain => self.gain,
+            Measure::Share => self.share,
+        }
+    }
 }
 
 /// An estimate of pass@k.
@@ -87,6 +116,12 @@ pub struct Cell {
     pub counted: u64,
     /// Their mean reward.
     pub mean: Option<f64>,
+    /// Their mean gain over the baseline, in the units of the reward.
+    pub gain: Option<f64>,
+    /// The same as a part of the baseline's reward.
+    pub relative_gain: Option<f64>,
+    /// The same as a share of what the task's own solution gains.
+    pub share: Option<f64>,
     /// Wilson's interval, if all of their rewards are 0 or 1.
     pub interval: Option<Interval>,
     /// How many of them succeeded, where success is defined.
@@ -95,6 +130,17 @@ pub struct Cell {
     pub cost_usd: Option<f64>,
     /// The mean duration of the trials that count and of which it is known, in seconds.
     pub seconds: Option<f64>,
+}
+
+impl Cell {
+    /// What it comes to by a measure.
+    pub fn by(&self, measure: Measure) -> Option<f64> {
+        match measure {
+            Measure::Reward => self.mean,
+            Measure::Gain => self.relative_gain,
+            Measure::Share => self.share,
+        }
+    }
 }
 
 /// The reward at which a trial succeeds: the stated one, else 1 if all rewards of these agents are 0 or 1.
@@ -171,6 +217,8 @@ pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, suc
         mean: mean(means),
         planned_mean: planned_mean(&outcomes, rules),
         interval,
+        gain: estimate(&outcomes, Measure::Gain),
+        share: estimate(&outcomes, Measure::Share),
         pass_at_k: rules.k.iter().map(pass).collect(),
         cost_usd: spend(&outcomes, |outcomes| &outcomes.cost_usd),
         seconds: spend(&outcomes, |outcomes| &outcomes.seconds),
@@ -183,13 +231,25 @@ fn planned_mean(outcomes: &[&Outcomes], rules: &Rules) -> Option<f64> {
     if rules.direction == Direction::Minimize {
         return None;
     }
-    let of_task = |outcomes: &&Outcomes| {
-        let planned = outcomes.complete + outcomes.partial + outcomes.missing;
-        let without = planned.saturating_sub(outcomes.rewards.len() as u64);
-        let zeros = std::iter::repeat_n(0.0, usize::try_from(without).unwrap_or_default());
-        mean(outcomes.rewards.iter().copied().chain(zeros))
-    };
-    mean(outcomes.iter().filter_map(of_task))
+    mean(outcomes.iter().filter_map(|outcomes| planned(outcomes, outcomes.rewards.clone())))
+}
+
+/// The mean of the values of a task's trials that count, with nothing for each of the others that were planned.
+fn planned(outcomes: &Outcomes, values: Vec<f64>) -> Option<f64> {
+    let planned = outcomes.complete + outcomes.partial + outcomes.missing;
+    let without = planned.saturating_sub(values.len() as u64);
+    let zeros = std::iter::repeat_n(0.0, usize::try_from(without).unwrap_or_default());
+    mean(values.into_iter().chain(zeros))
+}
+
+/// What an agent comes to by a measure that each task which counts must have.
+fn estimate(outcomes: &[&Outcomes], measure: Measure) -> Option<Estimate> {
+    let counted = outcomes.iter().filter(|outcomes| !outcomes.rewards.is_empty());
+    let means: Vec<f64> = counted.map(|outcomes| mean(outcomes.values(measure)?)).collect::<Option<_>>()?;
+    let all = outcomes
+        .iter()
+        .filter_map(|outcomes| planned(outcomes, outcomes.values(measure).unwrap_or_default()));
+    Some(Estimate { planned_mean: mean(all), interval: student(&means), mean: mean(means)? })
 }
 
 fn spend(outcomes: &[&Outcomes], of: fn(&Outcomes) -> &Spent) -> Spend {
@@ -218,12 +278,17 @@ fn failures(outcomes: &[&Outcomes], of: fn(&Outcomes) -> &BTreeMap<Failure, u64>
 /// What an agent did on a task.
 pub(crate) fn cell(outcomes: &Outcomes, rules: &Rules, success: Option<f64>) -> Cell {
     let rewards = &outcomes.rewards;
+    let by = |measure| outcomes.values(measure).and_then(mean);
+    let is_known = outcomes.gains.len() == rewards.len();
     Cell {
         complete: outcomes.complete,
         partial: outcomes.partial,
         missing: outcomes.missing,
         counted: rewards.len() as u64,
         mean: mean(rewards.iter().copied()),
+        gain: mean(outcomes.gains.iter().map(|gain| gain.amount)).filter(|_| is_known),
+        relative_gain: by(Measure::Gain),
+        share: by(Measure::Share),
         interval: binary_interval(rewards),
         successes: success.map(|threshold| successes(rewards, threshold, rules.direction)),
         cost_usd: mean(outcomes.cost_usd.counted.iter().copied()),

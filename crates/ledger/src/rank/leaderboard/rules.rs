@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::rank::statistics::Direction;
+use crate::rank::statistics::{Direction, Measure};
 
 /// By what rules trials become numbers. The answer repeats them, so that it can be read by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,12 +17,22 @@ pub struct Rules {
     /// From which reward on (or down to which, where smaller is better) a trial succeeded. None: rewards of 1 are
     /// successes if all rewards are 0 or 1 and larger is better, and nothing is otherwise.
     pub threshold: Option<f64>,
+    /// What agents are ranked by. None: the reward; where rewards of tasks are of different size, the share of the solution's
+    /// gain if it is known of all tasks, else the gain if that is.
+    pub rank_by: Option<Measure>,
     /// The numbers of trials to give pass@k for.
     pub k: Vec<u32>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { metric: None, direction: Direction::Maximize, partial: None, threshold: None, k: vec![1] }
+        Self {
+            metric: None,
+            direction: Direction::Maximize,
+            partial: None,
+            threshold: None,
+            rank_by: None,
+            k: vec![1],
+        }
     }
 }

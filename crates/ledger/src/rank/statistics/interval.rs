@@ -2,6 +2,7 @@
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
+use taskwright_base::words;
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -58,19 +59,18 @@ impl Serialize for Interval {
 pub enum IntervalMethod {
     /// From the spread of the task means, by Student's distribution ([`student`](super::student)).
     StudentT,
-    /// By drawing whole tasks with replacement ([`bootstrap`](super::bootstrap)).
-    ClusterBootstrap,
     /// From the number of successes of one task with rewards of 0 and 1 ([`wilson`](super::wilson)).
     Wilson,
 }
 
-/// Which rewards are better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Larger ones.
-    #[default]
-    Maximize,
-    /// Smaller ones.
-    Minimize,
+words! {
+    /// Which rewards are better.
+    #[derive(Default)]
+    Direction {
+        /// Larger ones.
+        #[default]
+        Maximize = "maximize",
+        /// Smaller ones.
+        Minimize = "minimize",
+    }
 }

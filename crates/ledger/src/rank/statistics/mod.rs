@@ -4,7 +4,7 @@
 //! their inputs: the order of rows changes no bit of a result, and neither does the machine, since nothing but the basic
 //! operations and the square root of IEEE 754 is used. None of them gives NaN: what has no value is `None`.
 
-mod bootstrap;
+mod gain;
 mod interval;
 mod paired;
 mod pass;
@@ -15,11 +15,12 @@ mod student;
 mod tests;
 mod wilson;
 
-pub use bootstrap::{RESAMPLES, bootstrap};
+pub use gain::{Gain, Measure, Reference};
 pub use interval::{CONFIDENCE, Direction, Interval, IntervalMethod, LARGEST_REWARD, SEED, is_reward};
 pub use paired::{ARRANGEMENTS, EXACT_UP_TO, Paired, Significance, SignificanceMethod, paired};
 pub use pass::pass_at_k;
 pub use permutation::paired_trials;
+pub use random::SplitMix64;
 pub use student::student;
 pub(crate) use taskwright_base::number::{mean, sum};
 pub use wilson::wilson;

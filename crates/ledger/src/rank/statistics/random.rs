@@ -2,14 +2,18 @@
 
 /// The generator `SplitMix64`. It has 64 bits of state, is quick, and is short enough to be stated in full: a library's
 /// default generator may change from one release to the next, and every interval with it.
-pub(super) struct SplitMix64(u64);
+#[derive(Debug, Clone)]
+pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> Self {
+    /// One that draws the same numbers for the same seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// The next number, each equally likely.
+    #[allow(clippy::should_implement_trait, reason = "it never ends")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,7 +24,7 @@ impl SplitMix64 {
     /// A number below the bound, each equally likely. The bound is above zero.
     ///
     /// The high half of a product of 32 bits each; the few products that would make some numbers likelier are refused.
-    pub(super) fn below(&mut self, bound: u32) -> u32 {
+    pub fn below(&mut self, bound: u32) -> u32 {
         let refused = bound.wrapping_neg() % bound;
         loop {
             let product = (self.next() >> 32) * u64::from(bound);
