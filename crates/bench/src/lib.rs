@@ -5,6 +5,7 @@
 
 pub mod build;
 mod collate;
+mod coverage;
 mod frame;
 mod ledger;
 mod process;
@@ -46,6 +47,8 @@ enum Command {
     Build(build::Arguments),
     /// Measure how trials are collated into sample results.
     Collate(collate::Arguments),
+    /// Simulate ledgers, and count how often a stated 95 % holds.
+    Coverage(coverage::Arguments),
     /// Measure imports into the ledger and what is read from it.
     Ledger(ledger::Arguments),
     /// Measure the eval sidecar.
@@ -67,6 +70,7 @@ fn run(command: &Command) -> anyhow::Result<Status> {
     match command {
         Command::Build(arguments) => build::run(arguments),
         Command::Collate(arguments) => collate::run(arguments),
+        Command::Coverage(arguments) => coverage::run(arguments),
         Command::Ledger(arguments) => ledger::run(arguments),
         Command::Sidecar(arguments) => sidecar::run(arguments),
         Command::Child(arguments) => child::run(arguments).map(|()| exit::SUCCESS),
