@@ -49,6 +49,8 @@ pub enum Status {
     Abandoned,
     /// It is of a spec that is gone, and was removed.
     Removed,
+    /// It is of no spec and no build remembers it: it stays where it is.
+    Orphaned,
     /// It could not be built, or the build was asked to stop before it was.
     Failed(Failure),
 }
@@ -101,6 +103,7 @@ impl Status {
             Self::UpToDate => "up to date",
             Self::Stale | Self::Abandoned => "stale",
             Self::Removed => "removed",
+            Self::Orphaned => "of no spec",
             Self::Failed(_) if self.is_stopped() => "stopped",
             Self::Failed(_) => "failed",
         }

@@ -111,6 +111,8 @@ fn tell(arguments: &Arguments, report: &Report) -> anyhow::Result<Exit> {
     }
     Ok(if report.is_interrupted() {
         exit::INTERRUPTED
+    } else if arguments.check && counts(report).orphaned > 0 {
+        exit::FAILURE
     } else if report.is_success() || (arguments.dry_run && only_stale(report)) {
         exit::SUCCESS
     } else {
@@ -194,7 +196,7 @@ fn human(arguments: &Arguments, report: &Report) -> io::Result<()> {
 fn lines(arguments: &Arguments, task: &TaskReport) -> String {
     let color = match task.status {
         Status::Built | Status::UpToDate => GREEN,
-        Status::Stale | Status::Abandoned | Status::Removed => YELLOW,
+        Status::Stale | Status::Abandoned | Status::Removed | Status::Orphaned => YELLOW,
         Status::Failed(_) if task.status.is_stopped() => YELLOW,
         Status::Failed(_) => RED,
     };
@@ -205,8 +207,9 @@ fn lines(arguments: &Arguments, task: &TaskReport) -> String {
     };
     let mut text = format!("{} {}\n", paint_answer(&format!("{word:>10}"), color), task.name);
     let said = arguments.explain || matches!(task.status, Status::Stale | Status::Abandoned);
+    let what = if matches!(task.status, Status::Abandoned | Status::Orphaned) { "" } else { "output " };
     for damage in &task.damage {
-        text.push_str(&format!("{:>10}   output {damage}\n", ""));
+        text.push_str(&format!("{:>10}   {what}{damage}\n", ""));
     }
     if let Some(lost) = &task.lost {
         text.push_str(&format!("{:>10}   what no build wrote is now in {lost}\n", ""));
@@ -235,6 +238,7 @@ fn summary(arguments: &Arguments, report: &Report) -> String {
         (stale, if arguments.dry_run { "would be built" } else { "stale" }),
         (would_be_removed, "would be removed"),
         (counts.removed, "removed"),
+        (counts.orphaned, "of no spec"),
         (counts.up_to_date, "up to date"),
         (counts.failed, "failed"),
         (counts.stopped, "stopped"),
@@ -260,6 +264,7 @@ struct Counts {
     up_to_date: usize,
     stale: usize,
     removed: usize,
+    orphaned: usize,
     failed: usize,
     stopped: usize,
 }
@@ -270,6 +275,7 @@ fn counts(report: &Report) -> Counts {
         up_to_date: report.count(|status| matches!(status, Status::UpToDate)),
         stale: report.count(|status| matches!(status, Status::Stale | Status::Abandoned)),
         removed: report.count(|status| matches!(status, Status::Removed)),
+        orphaned: report.count(|status| matches!(status, Status::Orphaned)),
         failed: report.count(|status| matches!(status, Status::Failed(_)) && !status.is_stopped()),
         stopped: report.count(Status::is_stopped),
     }

@@ -62,7 +62,7 @@ pub fn build(
                 Some("run `cargo xtask build-tasks`, which removes it"),
             ),
             TaskStatus::Built => say(&format!("built {}", task.name)),
-            TaskStatus::UpToDate | TaskStatus::Removed => {}
+            TaskStatus::UpToDate | TaskStatus::Removed | TaskStatus::Orphaned => {}
         }
     }
     for error in &report.errors {

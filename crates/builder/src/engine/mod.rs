@@ -12,6 +12,7 @@
 //! ([`crate::pending`]), and what no state describes is made again.
 
 mod conclude;
+mod orphans;
 mod plan;
 mod task;
 
@@ -210,6 +211,7 @@ impl Build<'_> {
         let Looked { plans, held_to, .. } = looked;
         let OutputFolder { publisher, mut pending } = output;
         let mut report = self.report(plans);
+        report.tasks.extend(self.orphans(state, plans, &pending.forgotten));
         if self.is_held_to_lock() && self.options.names.is_empty() {
             report.errors.extend(refuse_strangers(plans, held_to));
         }

@@ -213,3 +213,29 @@ fn what_only_a_folder_that_is_gone_needed_is_unused_at_once() {
     let gone = unused(&space);
     assert!(gone.before > 0 && gone.removed == gone.before, "{gone:?}");
 }
+
+#[test]
+fn an_output_that_nobody_remembers_is_named_and_stays() {
+    let space = TestSpace::new();
+    space.settle();
+    space.remove("target/taskwright");
+    fs::rename(space.path("harbor-tasks/alpha"), space.path("harbor-tasks/gamma")).unwrap();
+    space.edit("harbor-tasks/gamma/spec.toml", "name = \"alpha\"", "name = \"gamma\"");
+    space.commit("Rename");
+    // A folder of somebody else's is none of our business.
+    add(&space, "other/task.toml");
+    let report = space.build();
+    assert_eq!(summary(&report), "alpha: of no spec, beta: up to date, gamma: built");
+    assert!(report.is_success() && space.out("alpha/task.toml").exists());
+    // It is not forgotten, and a look says it as well.
+    space.settle();
+    assert_eq!(summary(&space.look()), "alpha: of no spec, beta: up to date, gamma: up to date");
+    // What other specs are known to have built to the same place is theirs.
+    let mut other = space;
+    other.workspace.specs = "other-tasks".into();
+    fs::create_dir(other.path("other-tasks")).unwrap();
+    fs::rename(other.path("harbor-tasks/gamma"), other.path("other-tasks/delta")).unwrap();
+    other.edit("other-tasks/delta/spec.toml", "name = \"gamma\"", "name = \"delta\"");
+    other.commit("Apart");
+    assert_eq!(summary(&other.build()), "alpha: of no spec, delta: built");
+}
