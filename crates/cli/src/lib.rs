@@ -16,6 +16,7 @@ mod eval;
 pub mod exit;
 #[cfg(feature = "trials")]
 mod export;
+mod from_here;
 #[cfg(feature = "trials")]
 mod gc;
 mod hand_over;

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::from_here::shown;
+
 /// Whether standard error takes colours.
 pub fn is_colored() -> bool {
     takes_colors(io::stderr().is_terminal())
@@ -27,9 +29,10 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a line of talk to standard error. Nobody reading it is no reason to fail.
+/// Writes a line of talk to standard error, with the workspace's paths as they are from here. Nobody reading it is no reason
+/// to fail.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", shown(text));
 }
 
 /// An error with what to do about it.
