@@ -39,7 +39,7 @@ pub struct Spec {
     /// version is graded again, a new major version runs again.
     #[serde(default = "defaults::version")]
     pub version: String,
-    /// One sentence that says what is to be improved.
+    /// One sentence that says what is to be improved. It is for lists of tasks: what the optimizer reads is `instruction`.
     pub description: String,
     /// Who wrote the task.
     #[serde(default)]
