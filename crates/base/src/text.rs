@@ -84,6 +84,15 @@ pub fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
+/// A text as one word of a POSIX shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// The known word that somebody who wrote `word` most likely meant.
 ///
 /// Only the first ten thousand are looked at: enough to find a typing mistake in, and looking through millions of sample

@@ -42,6 +42,9 @@ pub struct LockEntry {
     /// Mode B: the inner tasks that splits name.
     #[serde(default)]
     pub inner_tasks: Option<String>,
+    /// Mode B: the versions of packages that Harbor and the baseline are locked to.
+    #[serde(default)]
+    pub requirements: Option<String>,
     /// The templates.
     pub templates: String,
     /// The `taskwright` binary.
@@ -127,7 +130,7 @@ impl LockEntry {
         lines
     }
 
-    fn fields(&self) -> [(&'static str, Option<&str>); 11] {
+    fn fields(&self) -> [(&'static str, Option<&str>); 12] {
         [
             ("version", Some(&self.version)),
             ("spec", Some(&self.spec)),
@@ -136,6 +139,7 @@ impl LockEntry {
             ("dataset", self.dataset.as_deref()),
             ("scorer", self.scorer.as_deref()),
             ("inner_tasks", self.inner_tasks.as_deref()),
+            ("requirements", self.requirements.as_deref()),
             ("templates", Some(&self.templates)),
             ("binary", Some(&self.binary)),
             ("tree", Some(&self.tree)),
@@ -171,6 +175,7 @@ mod tests {
             dataset: Some("sha256:dd".into()),
             scorer: None,
             inner_tasks: None,
+            requirements: None,
             templates: "sha256:ee".into(),
             binary: "sha256:ff".into(),
             tree: "sha256:00".into(),

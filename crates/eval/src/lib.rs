@@ -65,7 +65,7 @@ pub use evaluation::{End, EvaluationResult};
 pub use failure::{ErrorClass, FailureKind, RunErrorKind};
 pub use mode_a::{ModeA, Options, Plan};
 pub use mode_b::{
-    DryRun, EvaluationB, ModeB, ModeBOptions, Observer, Place, PlanB, Rules, SidecarPlace, Trials,
+    DryRun, EvaluationB, HostPlace, ModeB, ModeBOptions, Observer, Place, PlanB, Rules, SidecarPlace, Trials,
 };
 pub use result::{Outcome, SampleResult, Score};
 pub use sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions, remove_folder};

@@ -5,6 +5,8 @@ mod beside;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use taskwright_base::text::shell_word;
+
 pub use self::beside::BesideLauncher;
 use crate::HARBOR_VERSION;
 
@@ -42,6 +44,8 @@ pub struct UvLauncher {
     pub python: String,
     /// Harbor at an exact version, with its optional parts, as Python's installers name it: `harbor[modal]==0.26.0`.
     pub harbor: String,
+    /// A file with the version of each package, as [`crate::requirements`] speaks of it; without one the newest that suit.
+    pub requirements: Option<PathBuf>,
     /// Folders of Python packages. uv knows what it has built by the path: give each content a path of its own.
     pub packages: Vec<PathBuf>,
 }
@@ -53,6 +57,7 @@ impl UvLauncher {
             uv: uv.into(),
             python: "3.13".to_owned(),
             harbor: format!("harbor=={HARBOR_VERSION}"),
+            requirements: None,
             packages: Vec::new(),
         }
     }
@@ -62,6 +67,9 @@ impl UvLauncher {
         let mut line: Vec<OsString> = vec![self.uv.clone().into()];
         line.extend(["run", "--no-project", "--no-env-file", "--python"].map(Into::into));
         line.push(self.python.clone().into());
+        if let Some(requirements) = &self.requirements {
+            line.extend(["--with-requirements".into(), requirements.clone().into()]);
+        }
         for package in &self.packages {
             line.extend(["--with".into(), package.clone().into()]);
         }
@@ -103,16 +111,8 @@ impl HarborCommand {
 
 /// A command line as a shell reads it.
 pub fn shell_line(line: &[OsString]) -> String {
-    let quoted: Vec<String> = line.iter().map(|argument| quote(&argument.to_string_lossy())).collect();
+    let quoted: Vec<String> = line.iter().map(|argument| shell_word(&argument.to_string_lossy())).collect();
     quoted.join(" ")
-}
-
-fn quote(argument: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
-    if !argument.is_empty() && argument.bytes().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 /// Finds a program as a shell would: by `PATH`, or as a path if it holds a slash.
@@ -139,6 +139,7 @@ mod tests {
     fn the_command_beside_a_candidate() {
         let mut uv = UvLauncher::new("/bin/uv");
         uv.packages = vec!["/candidates/a b".into()];
+        uv.requirements = Some("/task/requirements.txt".into());
         uv.harbor = "harbor[modal,e2b]==0.26.0".to_owned();
         let command = HarborCommand {
             launcher: Launcher::Uv(uv),
@@ -147,8 +148,8 @@ mod tests {
         };
         assert_eq!(
             command.shell_line(),
-            "/bin/uv run --no-project --no-env-file --python 3.13 --with '/candidates/a b' --with \
-                 'harbor[modal,e2b]==0.26.0' harbor run --config /jobs/job.json --yes --artifact 'it'\\''s'"
+            "/bin/uv run --no-project --no-env-file --python 3.13 --with-requirements \
+             /task/requirements.txt --with '/candidates/a b' --with 'harbor[modal,e2b]==0.26.0' harbor run --config /jobs/job.json --yes --artifact 'it'\\''s'"
         );
     }
 

@@ -12,6 +12,8 @@
 //! - [`dataset`]: the digest of a set of tasks.
 //! - [`credentials`]: names under which Harbor expects a credential; [`secret_names`]: names under which one stands.
 //! - [`names`]: names of task directories, tasks and steps that Harbor can live with.
+//! - [`project`], [`requirements`]: a Python project beside Harbor, and the versions of packages that both get.
+//! - [`phases`]: how long the phases of a trial may take.
 //! - [`version`]: the release of Harbor all this was tested against.
 //!
 //! ```
@@ -54,8 +56,11 @@ pub mod job;
 #[cfg(feature = "runs")]
 pub mod job_config;
 pub mod names;
+pub mod phases;
 #[cfg(feature = "runs")]
 mod policy;
+pub mod project;
+pub mod requirements;
 #[cfg(feature = "runs")]
 pub mod result;
 #[cfg(feature = "runs")]

@@ -141,6 +141,9 @@ pub struct ServeScorer {
 pub struct ServeHarbor {
     /// What the spec says of it.
     pub run: HarborRun,
+    /// The digest of the file that says which version of each package Harbor and the baseline have, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requirements: Option<String>,
     /// The inner tasks by sample id; empty if they come from a registry.
     pub tasks: BTreeMap<String, ServeInnerTask>,
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use taskwright_base::git::identity;
-use taskwright_language::model::{Access, Direction, HarborRun, Mode, Policy, Spec, TaskSource, Verifier};
+use taskwright_harbor::requirements::resolution;
+use taskwright_language::model::{Access, Direction, Mode, Policy, Spec, TaskSource, Verifier};
 
 /// The context of a template that needs none.
 #[derive(Serialize)]
@@ -150,12 +151,18 @@ pub struct SidecarContext<'a> {
     packages: Vec<&'a str>,
     folders: &'static [&'static str],
     has_harbor: bool,
-    harbor: String,
     python: &'a str,
+    is_locked: bool,
+    resolution: String,
 }
 
-/// The context that a spec gives the sidecar's Dockerfile.
-pub fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
+/// Where the image keeps the versions of packages, and the baseline while they are resolved.
+const REQUIREMENTS: &str = "/opt/requirements.txt";
+const PROJECT: &str = "/opt/project";
+
+/// The context that a spec gives the sidecar's Dockerfile; with the baseline's project file where the image has to resolve the
+/// versions of packages.
+pub fn sidecar_context<'a>(spec: &'a Spec, unresolved: Option<&str>) -> SidecarContext<'a> {
     let standard = match spec.mode {
         Mode::A => "python:3.13-trixie",
         Mode::B => "ghcr.io/astral-sh/uv:python3.13-trixie",
@@ -169,7 +176,10 @@ pub fn sidecar_context(spec: &Spec) -> SidecarContext<'_> {
         snapshot: snapshot(spec),
         packages,
         has_harbor: spec.harbor.is_some(),
-        harbor: spec.harbor.as_ref().map_or_else(String::new, HarborRun::requirement),
+        is_locked: unresolved.is_none(),
+        resolution: spec.harbor.as_ref().zip(unresolved).map_or_else(String::new, |(run, file)| {
+            resolution(&run.requirement(), &run.python, &format!("{PROJECT}/{file}"), REQUIREMENTS)
+        }),
         python: spec.harbor.as_ref().map_or("", |harbor| &harbor.python),
         folders: match spec.mode {
             Mode::A => &["scorer", "dataset"],
@@ -239,7 +249,7 @@ pub fn instruction_context<'a>(
         sandboxed: spec.mode == Mode::A,
         memory: spec.limits.memory_mb,
         processes: spec.limits.processes,
-        seconds: spec.limits.sample_timeout_sec,
+        seconds: spec.limits.sample_seconds(),
     }
 }
 

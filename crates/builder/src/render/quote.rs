@@ -1,13 +1,6 @@
 //! Quoting: any text as one value of a shell word, a YAML or Compose scalar, or a Dockerfile value.
 
-/// One word of a POSIX shell.
-pub fn shell(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
+pub use taskwright_base::text::shell_word as shell;
 
 /// A double-quoted YAML scalar, which is a JSON string with the few characters that YAML does not take as they are.
 pub fn yaml(text: &str) -> String {

@@ -7,11 +7,14 @@ use camino::Utf8PathBuf;
 use taskwright_harbor::digest::content_digest_of;
 use taskwright_language::LoadedSpec;
 use taskwright_language::model::{Spec, TaskSource, Verifier};
+use taskwright_language::serve::ServeHarbor;
 
+use super::requirements::{Locked, Packages};
 use super::splits::{Resolved, Source};
 use super::task_toml::task_toml;
 use super::{
-    Context, baseline, binary, dataset, inner_tasks, leaks, listing, scorer_arguments, secrets, serve, splits,
+    Context, baseline, binary, dataset, inner_tasks, leaks, listing, requirements, scorer_arguments, secrets,
+    serve, splits,
 };
 use crate::inputs::{Group, Recorder};
 use crate::key::{GENERATOR, Key};
@@ -33,6 +36,7 @@ pub struct Ingredients {
     dataset: Option<Arc<dataset::Node>>,
     scorer: Option<Tree>,
     inner: Option<inner_tasks::Baked>,
+    packages: Option<Packages>,
     solution: Option<Tree>,
     instruction: String,
     resolved: Resolved,
@@ -82,6 +86,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
         None => None,
     };
     leaks::check(context, spec, &baseline)?;
+    let packages = requirements::read(context, spec, &baseline, &mut recorder)?;
     let dataset = dataset::shared(context, spec)?;
     groups.extend(dataset.iter().map(|node| Arc::clone(&node.group)));
 
@@ -95,7 +100,8 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
         (None, None) => Source::Registry,
     };
     let resolved = splits::resolve(spec, &source, &mut recorder)?;
-    splits::check_time(spec, &resolved)?;
+    let own_seconds = found.as_ref().map(|found| found.longest(spec, &resolved.all()));
+    splits::check_time(spec, &resolved, own_seconds)?;
     let inner = match &found {
         Some(found) => Some(inner_tasks::bake(context, spec, found, &resolved.all())?),
         None => None,
@@ -110,6 +116,7 @@ pub fn gather(context: &Context<'_>, loaded: &LoadedSpec) -> Result<Ingredients>
         dataset,
         scorer,
         inner,
+        packages,
         solution,
         instruction,
         resolved,
@@ -167,6 +174,9 @@ impl Ingredients {
         if let Some(inner) = &self.inner {
             listing::add(&mut key, "inner task", &inner.tree);
         }
+        if let Some(locked) = self.locked() {
+            key.add_digest("requirements", locked.digest);
+        }
         if let Some(solution) = &self.solution {
             listing::add(&mut key, "solution", solution);
         }
@@ -179,6 +189,11 @@ impl Ingredients {
             key.add(format!("split {split}"), Digest::of(ids.join("\n").as_bytes()).to_string());
         }
         key
+    }
+
+    /// The versions of packages that the task is locked to.
+    fn locked(&self) -> Option<&Locked> {
+        self.packages.as_ref()?.locked.as_ref()
     }
 
     /// Renders and assembles the task's tree, and says what the lock says of it.
@@ -209,6 +224,7 @@ impl Ingredients {
             dataset: self.dataset.as_ref().map(|node| node.digest.to_string()),
             scorer: self.scorer.as_ref().map(|tree| tree.digest().to_string()),
             inner_tasks: self.inner.as_ref().map(|inner| inner.digest.to_string()),
+            requirements: self.locked().map(|locked| locked.digest.to_string()),
             templates: self.templates.digest().to_string(),
             binary: self.binary.entry.digest().to_string(),
             tree: tree.digest().to_string(),
@@ -233,6 +249,9 @@ impl Ingredients {
         if let Some(inner) = &self.inner {
             tree.graft("environment/sidecar/inner-tasks", &inner.tree);
         }
+        if let Some(locked) = self.locked() {
+            tree.insert("environment/sidecar/requirements.txt", locked.entry.clone());
+        }
         for split in exposed(spec) {
             let samples = self.resolved.splits.get(split).map_or(&[][..], Vec::as_slice);
             if let (Some(node), Some(dataset)) = (&self.dataset, &spec.dataset) {
@@ -254,8 +273,12 @@ impl Ingredients {
             (Some(node), Some(scorer)) => Some((node.as_ref(), scorer.digest())),
             _ => None,
         };
-        let inner = self.inner.as_ref().map(|inner| inner.tasks.clone()).unwrap_or_default();
-        let config = serve::config(spec, &self.baseline, &self.resolved, rows, inner);
+        let harbor = spec.harbor.clone().map(|run| ServeHarbor {
+            run,
+            requirements: self.locked().map(|locked| locked.digest.to_string()),
+            tasks: self.inner.as_ref().map(|inner| inner.tasks.clone()).unwrap_or_default(),
+        });
+        let config = serve::config(spec, &self.baseline, &self.resolved, rows, harbor);
         let mut text = serde_json::to_string_pretty(&config)
             .map_err(|error| Error::new(format!("writing serve.json: {error}")))?;
         text.push('\n');
@@ -285,7 +308,7 @@ impl Ingredients {
             "environment/Dockerfile",
             plain(templates.render_shared("environment/Dockerfile", &main)?),
         );
-        let sidecar = sidecar_context(spec);
+        let sidecar = sidecar_context(spec, self.packages.as_ref().and_then(Packages::unresolved));
         tree.insert(
             "environment/sidecar/Dockerfile",
             plain(templates.render_shared("environment/sidecar/Dockerfile", &sidecar)?),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use taskwright_harbor::names::check_task_name;
-use taskwright_language::model::Spec;
+use taskwright_harbor::phases::Phases;
+use taskwright_language::model::{HarborRun, Spec};
 use taskwright_language::serve::ServeInnerTask;
 
 use super::Context;
@@ -29,6 +30,8 @@ pub struct InnerTask {
     pub name: String,
     /// Why Harbor would refuse to load it.
     refused: Option<String>,
+    /// How long its trials may take.
+    phases: Phases,
 }
 
 /// The inner tasks that are put into a task.
@@ -103,7 +106,8 @@ fn read(recorder: &mut Recorder<'_>, task: &Utf8Path, folder: &str) -> Result<In
         }
     };
     let name = name.unwrap_or_else(|| folder.to_owned());
-    Ok(InnerTask { path: task.to_owned(), name, refused })
+    let phases = Phases::parse(&text).unwrap_or_default();
+    Ok(InnerTask { path: task.to_owned(), name, refused, phases })
 }
 
 /// Results carry the name in task.toml, so two tasks of one name could not be told apart.
@@ -130,10 +134,31 @@ impl InnerTasks {
         self.tasks.iter().find(|(_, task)| task.name == id).map(|(folder, _)| folder.as_str())
     }
 
+    /// Seconds that a trial of one of these samples may take by its own task. One whose agent may take as long as it likes
+    /// ends with its evaluation.
+    pub fn longest(&self, spec: &Spec, samples: &BTreeSet<String>) -> u64 {
+        let Some(changes) = spec.harbor.as_ref().map(HarborRun::phase_changes) else { return 0 };
+        let whole = spec.limits.evaluation_timeout_sec;
+        let seconds = samples
+            .iter()
+            .filter_map(|id| self.tasks.get(id))
+            .map(|task| task.phases.total(&changes).map_or(whole, rounded_up));
+        seconds.max().unwrap_or(0).min(whole)
+    }
+
     /// The ids of all tasks.
     pub fn ids(&self) -> Vec<String> {
         self.tasks.keys().cloned().collect()
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "no time is negative, none has 2^64 seconds"
+)]
+fn rounded_up(seconds: f64) -> u64 {
+    seconds.ceil() as u64
 }
 
 /// Reads the inner tasks that some sample ids mean.

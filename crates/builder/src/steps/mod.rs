@@ -10,6 +10,7 @@ pub mod inner_tasks;
 pub mod leaks;
 pub mod listing;
 pub mod repositories;
+pub mod requirements;
 pub mod scorer_arguments;
 pub mod secrets;
 pub mod serve;

@@ -1,12 +1,9 @@
 //! The serve config: what the spec says, resolved, as the eval sidecar reads it.
 
-use std::collections::BTreeMap;
-
-use taskwright_language::model::{Mode, Selection, Spec};
+use taskwright_language::model::{Selection, Spec};
 use taskwright_language::pattern::literal;
 use taskwright_language::serve::{
-    SERVE_VERSION, ServeBaseline, ServeConfig, ServeHarbor, ServeInnerTask, ServeScorer, ServeSplit,
-    ServeTarget,
+    SERVE_VERSION, ServeBaseline, ServeConfig, ServeHarbor, ServeScorer, ServeSplit, ServeTarget,
 };
 
 use super::splits::Resolved;
@@ -20,7 +17,7 @@ pub fn config(
     baseline: &baseline::Node,
     resolved: &Resolved,
     rows: Option<(&dataset::Node, Digest)>,
-    inner: BTreeMap<String, ServeInnerTask>,
+    harbor: Option<ServeHarbor>,
 ) -> ServeConfig {
     let splits = spec.splits.iter().map(|(name, split)| {
         let samples = resolved.splits.get(name).cloned().unwrap_or_default();
@@ -80,9 +77,7 @@ pub fn config(
                 dataset_digest: node.digest.to_string(),
             },
         ),
-        harbor: (spec.mode == Mode::B)
-            .then(|| spec.harbor.clone().map(|run| ServeHarbor { run, tasks: inner }))
-            .flatten(),
+        harbor,
         secrets: spec.secret_names(),
         gateway: spec.gateway.clone(),
         wandb: spec.wandb.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use taskwright_language::check::{Counts, finalize_problem};
 use taskwright_language::model::{Access, Samples, Spec};
 
 use super::dataset;
@@ -194,12 +195,13 @@ fn refuse_shared(splits: &BTreeMap<String, Vec<String>>) -> Result<()> {
 }
 
 /// Refuses a `finalize_timeout_sec` that the samples, now that they are counted, cannot be scored in.
-pub fn check_time(spec: &Spec, resolved: &Resolved) -> Result<()> {
+pub fn check_time(spec: &Spec, resolved: &Resolved, own_seconds: Option<u64>) -> Result<()> {
     let rank = spec.selection_split().unwrap_or_default();
     let ranked = resolved.splits.get(rank).map_or(0, |ids| ids.len() as u64);
     let targets: Vec<u64> = resolved.targets.iter().map(|ids| ids.len() as u64).collect();
     // Only what is certain: that further attempts after infrastructure errors may not fit was a warning when the spec was read.
-    match taskwright_language::check::finalize_problem(spec, &targets, ranked) {
+    let counts = Counts { targets: &targets, selection: ranked, own_seconds };
+    match finalize_problem(spec, &counts) {
         Some(problem) if problem.certain => {
             Err(Error::new(problem.message).hint(problem.hint).at(&["limits", "finalize_timeout_sec"]))
         }

@@ -13,6 +13,7 @@ mod kill;
 mod lock;
 mod lost;
 mod outputs;
+mod packages;
 mod rendered;
 mod reproducible;
 mod signal;

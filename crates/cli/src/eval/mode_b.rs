@@ -8,8 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 use taskwright_base::lock::LockFile;
 use taskwright_eval::{
-    Cancel, Candidate, EvaluationB, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer, PlanB, Rules,
-    SampleResult, Sandbox, SandboxOptions, Trials,
+    Cancel, Candidate, EvaluationB, HostPlace, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
+    Place, PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Trials,
 };
 use taskwright_harbor::child::Environment;
 
@@ -71,7 +71,7 @@ impl<'a> Runner<'a> {
             work: paths.shared().into(),
             environment: Environment::inherited(),
             registry_path: registry.map(Into::into),
-            place: taskwright_eval::Place::Host,
+            place: Place::Host(HostPlace { environment: task.dir.join("environment").into() }),
         })?;
         let feedback = usize::try_from(task.serve.feedback.max_bytes).unwrap_or(usize::MAX);
         let rules = mode.rules(Some(feedback).filter(|_| task.serve.feedback.transcripts));
@@ -107,6 +107,7 @@ impl<'a> Runner<'a> {
             "mode": "b",
             "run": run,
             "sample_timeout_sec": self.task.serve.limits.sample_timeout_sec,
+            "requirements": harbor.and_then(|harbor| harbor.requirements.as_ref()),
             "samples": digests,
         })
     }

@@ -57,7 +57,7 @@ impl Clock<'_> {
 /// What one process may use for so many samples.
 pub(super) fn run_limits(mode: &ModeA, samples: u64) -> RunLimits {
     let limits = &mode.serve.limits;
-    let seconds = limits.sample_timeout_sec.saturating_mul(samples.max(1)).min(limits.evaluation_timeout_sec);
+    let seconds = limits.sample_seconds().saturating_mul(samples.max(1)).min(limits.evaluation_timeout_sec);
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let file = limits.file_size_mb.saturating_mul(1 << 20);
     RunLimits {

@@ -225,7 +225,7 @@ impl<'a> Pass<'a> {
             environment: &mode.scorer.env,
             limits: run_limits(mode, u64::try_from(batch).unwrap_or(u64::MAX)),
             output_bytes: serve.limits.output_mb.saturating_mul(1 << 20),
-            sample_timeout: Duration::from_secs(serve.limits.sample_timeout_sec),
+            sample_timeout: Duration::from_secs(serve.limits.sample_seconds()),
             transcript_bytes: usize::try_from(serve.feedback.max_bytes).unwrap_or(usize::MAX).min(1 << 20),
             dataset: &mode.dataset,
             row_files: &mode.scorer.rows,
@@ -310,7 +310,7 @@ impl<'a> Pass<'a> {
     /// How long the scorer may be silent. Where it runs the candidate itself, a sample's time is its own; else it may
     /// collect what it is given before it answers.
     fn patience(&self) -> Duration {
-        let each = Duration::from_secs(self.mode.serve.limits.sample_timeout_sec);
+        let each = Duration::from_secs(self.mode.serve.limits.sample_seconds());
         if self.mode.scorer.run.is_empty() { each } else { each.saturating_mul(self.given) }
     }
 
@@ -442,7 +442,7 @@ impl<'a> Pass<'a> {
             SampleResult::new(id, outcome, Some(failure_value))
         };
         let scorer_runs = self.mode.scorer.run.is_empty();
-        let seconds = self.mode.serve.limits.sample_timeout_sec;
+        let seconds = self.mode.serve.limits.sample_seconds();
         let message = match leftover {
             Leftover::None => return,
             Leftover::Cut(cut @ Cut::Cancelled) => {

@@ -243,7 +243,9 @@ impl Rounds<'_> {
         let tasks = mode.tasks(&tasks, true)?;
         let name = super::record_folder::job_name(self.plan.name, number);
         let config = mode.job_config(&name, &self.record.jobs_dir(), &tasks, attempts)?;
-        let launcher = mode.launcher(&self.runner, &self.record, &candidate)?;
+        let Some(launcher) = mode.launcher(&self.runner, &self.record, &candidate, self.cancel)? else {
+            return Ok((How::Cancelled, false));
+        };
         let command = mode.command(launcher, round.config.clone());
         write::atomic(&round.config, Durable::Yes, config.to_json().as_bytes())?;
         self.observer.say(&format!(
@@ -282,7 +284,7 @@ impl Rounds<'_> {
             environment: &self.environment,
             docker: self.is_docker(),
             deadline: self.deadline,
-            trial_time: Duration::from_secs(limits.sample_timeout_sec),
+            trial_time: limits.sample_timeout_sec.seconds().map(Duration::from_secs),
             harbor: &self.mode.harbor.run.version,
             cancel: self.cancel,
         };
@@ -314,7 +316,7 @@ impl Rounds<'_> {
     ) -> Result<Vec<Failed>> {
         let id = |place: &usize| self.planned[*place].id.clone();
         if !done.hung.is_empty() {
-            let seconds = self.mode.serve.limits.sample_timeout_sec;
+            let seconds = self.mode.serve.limits.sample_seconds();
             let attempts = self.planned.iter().filter_map(|planned| {
                 done.hung.get(&planned.directory).map(|count| (planned.id.clone(), *count))
             });

@@ -17,9 +17,17 @@ use crate::sandbox::{Lease, Sandbox};
 #[derive(Debug, Clone)]
 pub enum Place {
     /// A machine of one's own: uv brings Harbor and the candidate together, and all of it runs as the caller.
-    Host,
+    Host(HostPlace),
     /// An eval sidecar.
     Sidecar(SidecarPlace),
+}
+
+/// A machine of one's own.
+#[derive(Debug, Clone)]
+pub struct HostPlace {
+    /// The built task's folder `environment`, which holds the baseline and, if the task is locked to some, the versions of
+    /// packages.
+    pub environment: PathBuf,
 }
 
 /// An eval sidecar: its image brings Harbor, and the run is a user of its own.
@@ -30,6 +38,8 @@ pub enum Place {
 pub struct SidecarPlace {
     /// Harbor's virtual environment.
     pub harbor: PathBuf,
+    /// The file with the version of each package in it.
+    pub requirements: PathBuf,
     /// uv's cache with what the baseline needs.
     pub cache: PathBuf,
     /// Where the users come from.
@@ -86,7 +96,7 @@ impl Place {
     /// What the run finds in its environment: in a sidecar a home of its own.
     pub(super) fn environment(&self, environment: &Environment, record: &Record) -> Environment {
         match self {
-            Self::Host => environment.clone(),
+            Self::Host(_) => environment.clone(),
             Self::Sidecar(_) => environment.clone().with("HOME", record.home()),
         }
     }
@@ -98,6 +108,7 @@ impl SidecarPlace {
         BesideLauncher {
             before: runner.before.clone(),
             harbor: self.harbor.clone(),
+            requirements: self.requirements.clone(),
             cache: self.cache.clone(),
             package: Some(candidate.to_owned()),
             path: record.home().join("environment"),

@@ -25,8 +25,8 @@ pub(super) struct Job<'a> {
     pub docker: bool,
     /// When the evaluation's time is over.
     pub deadline: Option<Instant>,
-    /// How long a trial may take.
-    pub trial_time: Duration,
+    /// How long a trial may take; none if Harbor alone knows, by its task.
+    pub trial_time: Option<Duration>,
     /// The version of Harbor that has to run.
     pub harbor: &'a str,
     pub cancel: &'a Cancel,
@@ -58,7 +58,7 @@ pub(super) fn run(job: &Job<'_>, observe: &mut dyn FnMut(&TrialEvent)) -> Result
         patience: Patience::default(),
         ..Run::new(job.command, &job.round.job_dir, &job.round.log, job.environment)
     };
-    let limit = patience(job.trial_time);
+    let limit = job.trial_time.map(patience);
     let ended = run::run(&run, observe, &mut |watch| {
         if job.cancel.is_cancelled() {
             how = How::Cancelled;
@@ -67,7 +67,7 @@ pub(super) fn run(job: &Job<'_>, observe: &mut dyn FnMut(&TrialEvent)) -> Result
         } else {
             hung = watch
                 .running()
-                .filter(|(_, since)| since.elapsed() > limit)
+                .filter(|(_, since)| limit.is_some_and(|limit| since.elapsed() > limit))
                 .map(|(trial, _)| trial.to_owned())
                 .collect();
             if !hung.is_empty() {

@@ -44,6 +44,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         version: _,
         extras: _,
         python: _,
+        requirements: _,
         model,
         environment,
         environment_args,
@@ -64,6 +65,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         retry_exclude,
         agent_timeout_sec,
         timeout_multiplier,
+        agent_timeout_multiplier,
         agent_setup_timeout_multiplier,
         environment_build_timeout_multiplier,
         verifier_timeout_multiplier,
@@ -85,7 +87,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
             )));
         }
     };
-    let most = seconds(limits.sample_timeout_sec);
+    let most = limits.sample_timeout_sec.seconds().map(seconds);
     Ok(JobConfig {
         job_name: job.name.to_owned(),
         jobs_dir: job.jobs_dir.to_owned(),
@@ -93,6 +95,7 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         n_concurrent_trials: limits.concurrency.max(1),
         timeout_multiplier: Some(*timeout_multiplier),
         // Written out, each is what it would be without: then Harbor's file says all that holds.
+        agent_timeout_multiplier: *agent_timeout_multiplier,
         agent_setup_timeout_multiplier: *agent_setup_timeout_multiplier,
         environment_build_timeout_multiplier: *environment_build_timeout_multiplier,
         verifier_timeout_multiplier: *verifier_timeout_multiplier,
@@ -112,12 +115,12 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
             kwargs: environment_args.clone(),
             ..EnvironmentConfig::named(environment)
         },
-        verifier: VerifierConfig { max_timeout_sec: Some(most), ..VerifierConfig::default() },
+        verifier: VerifierConfig { max_timeout_sec: most, ..VerifierConfig::default() },
         agents: vec![AgentConfig {
             import_path: Some(agent.clone()),
             model_name: (model != "none").then(|| model.clone()),
             override_timeout_sec: *agent_timeout_sec,
-            max_timeout_sec: Some(most),
+            max_timeout_sec: most,
             kwargs: agent_args.clone(),
             env: agent_env.clone(),
             ..AgentConfig::default()
@@ -129,11 +132,12 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
 }
 
 /// How Harbor is started beside a candidate.
-pub fn launcher(run: &HarborRun, uv: &Path, candidate: &Path) -> UvLauncher {
+pub fn launcher(run: &HarborRun, uv: &Path, requirements: PathBuf, candidate: &Path) -> UvLauncher {
     UvLauncher {
         uv: uv.to_owned(),
         python: run.python.clone(),
         harbor: run.requirement(),
+        requirements: Some(requirements),
         packages: vec![candidate.to_owned()],
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! `evaluate` runs one job of Harbor after the other until nothing is left to be run. `samples` says what is left,
 //! `inner_tasks` copies the tasks, `lower` writes the job's configuration, `job_run` runs it while `progress` tells of
-//! it, in a `record_folder` that lasts and as the user of `host_or_sidecar`. `pins` and `probe` find what is wrong with a
-//! candidate's package, [`collate`] turns what Harbor leaves into sample results, and `outcome` these into an evaluation.
+//! it, in a `record_folder` that lasts, as the user of `host_or_sidecar` and with the versions of packages that
+//! `requirements` finds. `probe` finds what is wrong with a candidate's package, [`collate`] turns what Harbor leaves into
+//! sample results, and `outcome` these into an evaluation.
 
 pub mod collate;
 mod evaluate;
@@ -12,12 +13,13 @@ mod inner_tasks;
 mod job_run;
 mod lower;
 mod outcome;
-mod pins;
 mod probe;
 mod progress;
 mod record_folder;
 mod registry;
+mod requirements;
 mod samples;
+mod step;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,16 +27,18 @@ use std::sync::Arc;
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::command::{HarborCommand, Launcher};
 use taskwright_harbor::job_config::JobConfig;
+use taskwright_harbor::project::Project;
 use taskwright_harbor::tools;
 use taskwright_language::serve::{ServeConfig, ServeHarbor};
 
 pub use self::collate::{Note, NoteKind, Rules};
-pub use self::pins::PackageFault;
 use taskwright_base::{Error, Result, failed};
+pub use taskwright_harbor::project::ProjectFault;
 
 use self::host_or_sidecar::Runner;
-pub use self::host_or_sidecar::{Place, SidecarPlace};
+pub use self::host_or_sidecar::{HostPlace, Place, SidecarPlace};
 use self::record_folder::{Record, job_name};
+use self::requirements::Question;
 use crate::cancel::Cancel;
 use crate::evaluation::EvaluationResult;
 use crate::result::SampleResult;
@@ -164,8 +168,8 @@ impl ModeB {
     }
 
     /// Looks at a candidate's package: what is wrong with it is the candidate's fault, and is found in milliseconds.
-    pub fn check_package(&self, candidate: &Path) -> Result<(), PackageFault> {
-        pins::check(candidate, &self.harbor.run.version)
+    pub fn check_package(&self, candidate: &Path) -> Result<(), ProjectFault> {
+        Project::open(candidate)?.check(&self.harbor.run.version)
     }
 
     /// Evaluates a candidate, as far as the record does not answer already. Blocks until it is done; what is finished is
@@ -190,8 +194,10 @@ impl ModeB {
         let name = job_name(plan.name, 1);
         let config = self.job_config(&name, &folders, &tasks, plan.rules.attempts)?;
         let config_file = plan.record.join("rounds/0001.json");
-        let launcher =
-            Launcher::Uv(lower::launcher(&self.harbor.run, &self.uv()?, &plan.record.join("candidate")));
+        let candidate = plan.record.join("candidate");
+        let Some(launcher) = self.host_launcher(&candidate, &Cancel::new())? else {
+            return Err(Error::interrupted());
+        };
         Ok(DryRun { command: self.command(launcher, config_file), config })
     }
 
@@ -200,12 +206,34 @@ impl ModeB {
         tools::uv(path.as_deref()).map_err(|error| Error::new(error.to_string()))
     }
 
-    fn launcher(&self, runner: &Runner, record: &Record, candidate: &Path) -> Result<Launcher> {
-        let run = &self.harbor.run;
-        Ok(match &self.place {
-            Place::Host => Launcher::Uv(lower::launcher(run, &self.uv()?, candidate)),
-            Place::Sidecar(place) => Launcher::Beside(place.launcher(runner, record, candidate)),
-        })
+    /// How Harbor is started beside a candidate; none if cancelled before that was known.
+    fn launcher(
+        &self,
+        runner: &Runner,
+        record: &Record,
+        candidate: &Path,
+        cancel: &Cancel,
+    ) -> Result<Option<Launcher>> {
+        match &self.place {
+            Place::Host(_) => self.host_launcher(candidate, cancel),
+            Place::Sidecar(place) => Ok(Some(Launcher::Beside(place.launcher(runner, record, candidate)))),
+        }
+    }
+
+    fn host_launcher(&self, candidate: &Path, cancel: &Cancel) -> Result<Option<Launcher>> {
+        let Place::Host(place) = &self.place else {
+            return Err(Error::new("in an eval sidecar nothing is only told"));
+        };
+        let uv = self.uv()?;
+        let question = Question {
+            serve: &self.serve,
+            harbor: &self.harbor,
+            place,
+            work: &self.work,
+            environment: &self.environment,
+        };
+        let requirements = question.answer(cancel)?;
+        Ok(requirements.map(|file| Launcher::Uv(lower::launcher(&self.harbor.run, &uv, file, candidate))))
     }
 
     fn command(&self, launcher: Launcher, config: PathBuf) -> HarborCommand {

@@ -6,18 +6,13 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use taskwright_harbor::child::{Child, Environment, Patience, Start, tail};
+use taskwright_harbor::child::{Environment, Start};
 use taskwright_harbor::command::{BesideLauncher, Launcher, UvLauncher};
 use taskwright_harbor::job_config::AgentConfig;
 
+use super::step::{Step, take};
 use crate::cancel::Cancel;
-
-/// How long a step may take: packages may have to be fetched.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How much of what a failing step printed is kept.
-const TAIL: usize = 1500;
 
 /// Makes the agent as Harbor does; the arguments are its configuration and a folder.
 const MAKE: &str = "\
@@ -77,31 +72,15 @@ impl Probe<'_> {
     }
 
     fn step(&self, command_line: &[OsString]) -> Step {
-        let (folder, environment, log) = (self.folder, self.environment, self.log);
-        let start = Start { command_line, folder, environment, log, hold: None };
-        let mut child = match Child::start(&start) {
-            Ok(child) => child,
-            Err(error) => return Step::Failed(error.to_string()),
-        };
-        let start = Instant::now();
-        loop {
-            match child.poll() {
-                Ok(Some(status)) if status.success() => return Step::Done,
-                Ok(Some(_)) => return Step::Failed(tail(log, TAIL)),
-                Ok(None) if self.cancel.is_cancelled() => return Step::Cancelled,
-                Ok(None) if start.elapsed() > PATIENCE => {
-                    let _ = child.stop(&Patience::default());
-                    return Step::Failed(format!("not done after {} s", PATIENCE.as_secs()));
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(20)),
-                Err(error) => return Step::Failed(error.to_string()),
-            }
-        }
+        take(
+            &Start {
+                command_line,
+                folder: self.folder,
+                environment: self.environment,
+                log: self.log,
+                hold: None,
+            },
+            self.cancel,
+        )
     }
-}
-
-enum Step {
-    Done,
-    Failed(String),
-    Cancelled,
 }

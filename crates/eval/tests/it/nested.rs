@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use taskwright_base::Error;
 use taskwright_eval::sandbox::SandboxOptions;
 use taskwright_eval::{
-    Cancel, End, ErrorClass, EvaluationB, IsolationMode, ModeB, ModeBOptions, Observer, Outcome, Place,
-    PlanB, RunErrorKind, SampleResult, Sandbox, SidecarPlace, Trials,
+    Cancel, End, ErrorClass, EvaluationB, HostPlace, IsolationMode, ModeB, ModeBOptions, Observer, Outcome,
+    Place, PlanB, RunErrorKind, SampleResult, Sandbox, SidecarPlace, Trials,
 };
 use taskwright_harbor::child::Environment;
 use taskwright_harbor::digest::content_digest;
@@ -59,8 +59,11 @@ impl Nested {
                 json!({"directory": name, "name": format!("inner/{name}"), "digest": digest}),
             );
         }
-        std::fs::create_dir(path.join("candidate")).unwrap();
-        std::fs::write(path.join("candidate/pyproject.toml"), "[project]\nname = \"agent\"\n").unwrap();
+        for project in ["candidate", "environment/baseline"] {
+            std::fs::create_dir_all(path.join(project)).unwrap();
+            let file = path.join(project).join("pyproject.toml");
+            std::fs::write(file, "[project]\nname = \"agent\"\n").unwrap();
+        }
         std::fs::create_dir(path.join("bin")).unwrap();
         // A link, not a copy: what one test has open for writing, a process that another test just starts has open as
         // well for a moment, and what is open for writing cannot be executed.
@@ -100,7 +103,7 @@ impl Nested {
     }
 
     fn mode(&self) -> ModeB {
-        self.mode_at(Place::Host)
+        self.mode_at(Place::Host(HostPlace { environment: self.folder.path().join("environment") }))
     }
 
     fn mode_at(&self, place: Place) -> ModeB {
@@ -139,6 +142,7 @@ impl Nested {
         });
         Place::Sidecar(SidecarPlace {
             harbor: path.join("harbor"),
+            requirements: path.join("requirements.txt"),
             cache: path.join("cache"),
             sandbox: sandbox.unwrap(),
             docker_socket: None,
@@ -518,4 +522,62 @@ fn what_is_on_record_of_other_samples_is_no_surprise() {
     assert_eq!((values(&evaluation), evaluation.trials_run), (vec![Some(1.0)], 0));
     assert!(evaluation.notes.is_empty(), "{:?}", evaluation.notes);
     assert_eq!(*told.finished.borrow(), [("two".to_owned(), true)]);
+}
+
+/// What the stand-in was asked to resolve, each with its input before its arguments.
+fn resolutions(nested: &Nested) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(nested.folder.path().join("bin/resolutions")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The file of requirements that a run of Harbor was given.
+fn given(run: &[String]) -> PathBuf {
+    let at = run.iter().position(|word| word == "--with-requirements").unwrap();
+    PathBuf::from(&run[at + 1])
+}
+
+#[test]
+fn harbor_and_the_baseline_are_resolved_together_once() {
+    let nested = Nested::new();
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["environment", "1"]}}));
+    nested.evaluate();
+    nested.evaluate();
+    let (asked, runs) = (resolutions(&nested), nested.runs());
+    assert_eq!((asked.len(), runs.len()), (1, 2), "{asked:?}");
+    assert_eq!(asked[0][0], "harbor==0.26.0\n");
+    assert!(asked[0].iter().any(|word| word.ends_with("/baseline/pyproject.toml")), "{asked:?}");
+    assert_eq!(given(&runs[0]), given(&runs[1]));
+    assert_eq!(std::fs::read_to_string(given(&runs[0])).unwrap(), "harbor==0.26.0\n");
+}
+
+#[test]
+fn a_locked_task_asks_nobody() {
+    let mut nested = Nested::new();
+    nested.config["harbor"]["requirements"] = json!("sha256:00");
+    nested.evaluate();
+    assert!(resolutions(&nested).is_empty());
+    let locked = nested.folder.path().join("environment/sidecar/requirements.txt");
+    assert_eq!(given(&nested.runs()[0]), locked);
+}
+
+#[test]
+fn a_baseline_that_does_not_suit_harbor_is_nobodys_sample() {
+    let nested = Nested::new();
+    nested.fake(&json!({"trials": {}, "resolution": "no version of openai suits"}));
+    let error = nested.try_with(&Nested::told(), &Cancel::new()).unwrap_err();
+    assert!(error.to_string().ends_with("no version of openai suits"), "{error}");
+    assert!(nested.runs().is_empty());
+}
+
+#[test]
+fn a_trial_with_a_time_of_its_own_is_harbors_to_end() {
+    let mut nested = Nested::new();
+    nested.config["limits"]["sample_timeout_sec"] = json!("task");
+    nested.fake(&json!({"trials": {"one": ["1"], "two": ["1"]}}));
+    assert_eq!(values(&nested.evaluate()), [Some(1.0), Some(1.0)]);
+    let job = nested.job(1);
+    assert_eq!(
+        [job.pointer("/verifier/max_timeout_sec"), job.pointer("/agents/0/max_timeout_sec")],
+        [None, None]
+    );
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use taskwright_eval::{
-    Cancel, End, ErrorClass, EvaluationB, ModeB, ModeBOptions, Observer, Outcome, PlanB, SampleResult, Trials,
+    Cancel, End, ErrorClass, EvaluationB, HostPlace, ModeB, ModeBOptions, Observer, Outcome, Place, PlanB,
+    SampleResult, Trials,
 };
 use taskwright_harbor::child::Environment;
 use taskwright_testing::{needs_engine, needs_harbor, test};
@@ -50,7 +51,7 @@ fn evaluate(folder: &Path, change: impl Fn(&Path), samples: &[&str], source: &Va
         work: folder.join("work"),
         environment: Environment::inherited(),
         registry_path: Some(registry_path),
-        place: taskwright_eval::Place::Host,
+        place: Place::Host(HostPlace { environment: example() }),
     })
     .unwrap();
     let samples: Vec<String> = samples.iter().map(|sample| (*sample).to_owned()).collect();

@@ -6,13 +6,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Installs the candidate once and then becomes the program; the arguments are Harbor's environment, uv's cache, the
-/// package and the path of its environment, then the program's own.
+/// Installs the candidate once and then becomes the program; the arguments are Harbor's environment, the versions of its
+/// packages, uv's cache, the package and the path of its environment, then the program's own.
 ///
 /// The cache holds what the baseline needs, so that no network is asked if the candidate needs no more than that.
 const SCRIPT: &str = r#"set -eu
-harbor=$1 cache=$2 package=$3 path=$4
-shift 4
+harbor=$1 requirements=$2 cache=$3 package=$4 path=$5
+shift 5
 if [ ! -e "$path/ready" ]; then
   rm -rf "$path"
   mkdir -p "$path"
@@ -20,7 +20,7 @@ if [ ! -e "$path/ready" ]; then
   export UV_CACHE_DIR="$path/cache"
   uv venv --quiet --python "$harbor/bin/python" "$path/venv"
   install() {
-    uv pip install --quiet "$@" --constraints "$harbor/constraints.txt" --python "$path/venv/bin/python" "$package"
+    uv pip install --quiet "$@" --constraints "$requirements" --python "$path/venv/bin/python" "$package"
   }
   install --offline 2>/dev/null || install
   : > "$path/ready"
@@ -36,8 +36,10 @@ exec "$path/venv/bin/python" -P "$@"
 pub struct BesideLauncher {
     /// Arguments before the command: what changes the user, say.
     pub before: Vec<OsString>,
-    /// Harbor's virtual environment; it holds a `constraints.txt` with the version of each of its packages.
+    /// Harbor's virtual environment.
     pub harbor: PathBuf,
+    /// The file with the version of each package in it, of which a candidate may want no other one.
+    pub requirements: PathBuf,
     /// A cache of uv's that is copied, never written.
     pub cache: PathBuf,
     /// The folder of the candidate's package; without one there is Harbor alone.
@@ -53,7 +55,10 @@ impl BesideLauncher {
         match &self.package {
             Some(package) => {
                 line.extend(["/bin/sh", "-c", SCRIPT, "taskwright"].map(Into::into));
-                line.extend([&self.harbor, &self.cache, package, &self.path].map(|path| path.clone().into()));
+                line.extend(
+                    [&self.harbor, &self.requirements, &self.cache, package, &self.path]
+                        .map(|path| path.clone().into()),
+                );
             }
             None => {
                 line.push(self.harbor.join("bin/python").into());
@@ -74,6 +79,7 @@ mod tests {
         BesideLauncher {
             before: vec!["setpriv".into(), "--reuid=1".into()],
             harbor: "/opt/harbor".into(),
+            requirements: "/opt/requirements.txt".into(),
             cache: "/opt/uv-cache".into(),
             package: Some("/candidate".into()),
             path: "/path".into(),
@@ -84,10 +90,8 @@ mod tests {
     fn the_candidate_is_installed_first() {
         let line = launcher().command_line(&["-m", "harbor.cli.main"]);
         assert_eq!(line[..4], ["setpriv", "--reuid=1", "/bin/sh", "-c"]);
-        assert_eq!(
-            line[5..],
-            ["taskwright", "/opt/harbor", "/opt/uv-cache", "/candidate", "/path", "-m", "harbor.cli.main"]
-        );
+        assert_eq!(line[5..8], ["taskwright", "/opt/harbor", "/opt/requirements.txt"]);
+        assert_eq!(line[8..], ["/opt/uv-cache", "/candidate", "/path", "-m", "harbor.cli.main"]);
     }
 
     #[test]

@@ -301,6 +301,7 @@ fn retries(context: &mut Context<'_>, harbor: &HarborRun) {
     let factors = [
         ("retry_wait_multiplier", Some(harbor.retry_wait_multiplier)),
         ("timeout_multiplier", Some(harbor.timeout_multiplier)),
+        ("agent_timeout_multiplier", harbor.agent_timeout_multiplier),
         ("agent_setup_timeout_multiplier", harbor.agent_setup_timeout_multiplier),
         ("environment_build_timeout_multiplier", harbor.environment_build_timeout_multiplier),
         ("verifier_timeout_multiplier", harbor.verifier_timeout_multiplier),

@@ -1,14 +1,14 @@
 //! Limits, and whether the timeouts leave time for what must run.
 
 use super::rules::{at_least_one, share};
-use super::{Context, evaluation_problem, finalize_problem};
+use super::{Context, Counts, evaluation_problem, finalize_problem, inner_time};
 use crate::model::{Access, Mode, Samples};
 
 pub fn check(context: &mut Context<'_>) {
     let limits = &context.spec.limits;
     let counts = [
         ("evaluation_timeout_sec", limits.evaluation_timeout_sec, "it is a number of seconds"),
-        ("sample_timeout_sec", limits.sample_timeout_sec, "it is a number of seconds"),
+        ("sample_timeout_sec", limits.sample_timeout_sec.seconds().unwrap_or(1), "it is a number of seconds"),
         ("finalize_timeout_sec", limits.finalize_timeout_sec, "it is a number of seconds"),
         ("concurrency", limits.concurrency, "1 runs the samples one after the other"),
         ("infrastructure_max_attempts", limits.infrastructure_max_attempts, "1 tries each sample once"),
@@ -41,7 +41,8 @@ pub fn check(context: &mut Context<'_>) {
         );
     }
     share(context, &["limits", "error_rate_threshold"], limits.error_rate_threshold);
-    if limits.sample_timeout_sec > limits.evaluation_timeout_sec && limits.evaluation_timeout_sec > 0 {
+    let sample = limits.sample_timeout_sec.seconds().unwrap_or(0);
+    if sample > limits.evaluation_timeout_sec && limits.evaluation_timeout_sec > 0 {
         let key = if context.is_written(&["limits", "sample_timeout_sec"]) {
             "sample_timeout_sec"
         } else {
@@ -50,8 +51,8 @@ pub fn check(context: &mut Context<'_>) {
         context.error(
             &["limits", key],
             format!(
-                "one sample may take {} s, but a whole evaluation only {} s",
-                limits.sample_timeout_sec, limits.evaluation_timeout_sec
+                "one sample may take {sample} s, but a whole evaluation only {} s",
+                limits.evaluation_timeout_sec
             ),
             "raise `evaluation_timeout_sec`, or lower `sample_timeout_sec`",
         );
@@ -59,6 +60,7 @@ pub fn check(context: &mut Context<'_>) {
         && ["splits", "targets", "selection", "harbor"].iter().all(|section| context.trusts(section))
     {
         times(context);
+        inner_time::check(context);
     }
 }
 
@@ -79,7 +81,8 @@ fn times(context: &mut Context<'_>) {
         })
         .collect();
     let selection = spec.selection_split().map_or(0, size);
-    if let Some(problem) = finalize_problem(spec, &targets, selection) {
+    let counts = Counts { targets: &targets, selection, own_seconds: None };
+    if let Some(problem) = finalize_problem(spec, &counts) {
         let path = ["limits", "finalize_timeout_sec"];
         if problem.certain {
             context.error(&path, problem.message, problem.hint);

@@ -6,6 +6,7 @@ mod gateway;
 mod harbor;
 mod identity;
 mod images;
+mod inner_time;
 mod limits;
 mod objective;
 mod rules;
@@ -27,9 +28,7 @@ pub use secrets::{environment_variables, variable, variable_names};
 pub use templates::TEMPLATES;
 
 pub use crate::env::is_env_name;
-pub use time::{
-    FinalizeWork, TimeProblem, evaluation_problem, finalize_problem, finalize_seconds, finalize_work,
-};
+pub use time::{Counts, FinalizeWork, TimeProblem, evaluation_problem, finalize_problem, finalize_work};
 
 use crate::diagnostic::{Diagnostic, Label};
 use crate::model::{Mode, Spec};

@@ -22,8 +22,27 @@ pub struct TimeProblem {
     pub hint: String,
 }
 
-/// The work that finalizing does, with the number of samples of each target and of the split that ranks candidates.
-pub fn finalize_work(spec: &Spec, target_samples: &[u64], selection_samples: u64) -> FinalizeWork {
+/// The numbers that the arithmetic starts from.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts<'a> {
+    /// The samples of each target.
+    pub targets: &'a [u64],
+    /// The samples of the split that ranks candidates.
+    pub selection: u64,
+    /// Seconds that a sample takes at most where each has a time of its own: the longest of them, if that is known.
+    pub own_seconds: Option<u64>,
+}
+
+impl Counts<'_> {
+    /// Seconds that one sample may take; none if nobody knows.
+    fn seconds(&self, spec: &Spec) -> Option<u64> {
+        spec.limits.sample_timeout_sec.seconds().or(self.own_seconds)
+    }
+}
+
+/// The work that finalizing does; none if nobody knows how long a sample takes.
+pub fn finalize_work(spec: &Spec, counts: &Counts<'_>) -> Option<FinalizeWork> {
+    let Counts { targets: target_samples, selection: selection_samples, .. } = *counts;
     let mut parts = Vec::new();
     for (target, samples) in spec.targets.iter().zip(target_samples) {
         parts.push((format!("target `{}`", target.reward_key), *samples, target.attempts));
@@ -40,11 +59,11 @@ pub fn finalize_work(spec: &Spec, target_samples: &[u64], selection_samples: u64
         let times = selection.rescore_attempts.max(1);
         parts.push(("the baseline for comparison".to_owned(), selection_samples, times));
     }
-    FinalizeWork {
+    Some(FinalizeWork {
         parts,
         concurrency: spec.limits.concurrency.max(1),
-        sample_timeout_sec: spec.limits.sample_timeout_sec,
-    }
+        sample_timeout_sec: counts.seconds(spec)?,
+    })
 }
 
 impl FinalizeWork {
@@ -76,17 +95,11 @@ impl FinalizeWork {
     }
 }
 
-/// Seconds that finalizing takes at most, with the number of samples of each target and of the split that ranks
-/// candidates, if each sample is tried `tries` times.
-pub fn finalize_seconds(spec: &Spec, target_samples: &[u64], selection_samples: u64, tries: u64) -> u64 {
-    finalize_work(spec, target_samples, selection_samples).seconds(tries)
-}
-
 /// What is wrong with `limits.finalize_timeout_sec` at these numbers of samples: certain if the trials alone take
 /// longer, a warning if only their repetition after failures of ours does.
-pub fn finalize_problem(spec: &Spec, target_samples: &[u64], selection_samples: u64) -> Option<TimeProblem> {
+pub fn finalize_problem(spec: &Spec, counts: &Counts<'_>) -> Option<TimeProblem> {
     let Limits { finalize_timeout_sec: limit, infrastructure_max_attempts, .. } = spec.limits;
-    let work = finalize_work(spec, target_samples, selection_samples);
+    let work = finalize_work(spec, counts)?;
     let tries = infrastructure_max_attempts.max(1);
     let (certain, tries) = if work.seconds(1) > limit {
         (true, 1)
@@ -115,6 +128,7 @@ pub fn evaluation_problem(spec: &Spec, split: &str, samples: u64) -> Option<Time
         _ => 1,
     };
     let Limits { evaluation_timeout_sec: limit, sample_timeout_sec, concurrency, .. } = spec.limits;
+    let sample_timeout_sec = sample_timeout_sec.seconds()?;
     let concurrency = concurrency.max(1);
     let seconds = wall(samples.saturating_mul(attempts), 1, concurrency, sample_timeout_sec);
     (seconds > limit).then(|| TimeProblem {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 #[cfg(feature = "language")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use taskwright_harbor::phases::Changes;
 
 use super::{Aggregate, SpecPath};
 
@@ -27,6 +28,11 @@ pub struct HarborRun {
     /// The Python version that Harbor and the candidate run under.
     #[serde(default = "HarborRun::default_python")]
     pub python: String,
+    /// A file with the version of each package that Harbor and the baseline need, as `uv pip compile` writes it: images and
+    /// `cargo xtask eval` then install those. Without it they are resolved together when the image is built, and on a machine
+    /// of one's own when something is first evaluated there.
+    #[serde(default)]
+    pub requirements: Option<SpecPath>,
     /// The model that the candidate's agent is given; `"none"` gives none.
     #[serde(default = "HarborRun::default_model")]
     pub model: String,
@@ -79,6 +85,9 @@ pub struct HarborRun {
     /// A factor on every timeout of the inner tasks.
     #[serde(default = "HarborRun::default_multiplier")]
     pub timeout_multiplier: f64,
+    /// A factor on the time that the agent may take; without it `timeout_multiplier`.
+    #[serde(default)]
+    pub agent_timeout_multiplier: Option<f64>,
     /// A factor on the time that the agent's set-up may take; without it `timeout_multiplier`.
     #[serde(default)]
     pub agent_setup_timeout_multiplier: Option<f64>,
@@ -173,6 +182,18 @@ impl HarborRun {
             format!("harbor=={}", self.version)
         } else {
             format!("harbor[{}]=={}", self.extras.join(","), self.version)
+        }
+    }
+
+    /// What the run changes of the times that inner tasks give the phases of their trials.
+    pub fn phase_changes(&self) -> Changes {
+        let factor = |own: Option<f64>| own.unwrap_or(self.timeout_multiplier);
+        Changes {
+            agent: self.agent_timeout_sec,
+            agent_factor: factor(self.agent_timeout_multiplier),
+            setup_factor: factor(self.agent_setup_timeout_multiplier),
+            build_factor: factor(self.environment_build_timeout_multiplier),
+            verifier_factor: factor(self.verifier_timeout_multiplier),
         }
     }
 

@@ -70,6 +70,36 @@ impl JsonSchema for Limit {
     }
 }
 
+/// How long one sample may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
+#[serde(untagged)]
+pub enum SampleTime {
+    /// So many seconds.
+    Seconds(u64),
+    /// As long as the sample itself says.
+    Own(OwnTime),
+}
+
+/// The word for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum OwnTime {
+    /// Each inner task has the time of its own.
+    Task,
+}
+
+impl SampleTime {
+    /// The seconds, unless each sample has a time of its own.
+    pub fn seconds(self) -> Option<u64> {
+        match self {
+            Self::Seconds(seconds) => Some(seconds),
+            Self::Own(OwnTime::Task) => None,
+        }
+    }
+}
+
 /// Timeouts and limits of evaluations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "language", derive(JsonSchema))]
@@ -77,8 +107,9 @@ impl JsonSchema for Limit {
 pub struct Limits {
     /// Seconds that one evaluation may take.
     pub evaluation_timeout_sec: u64,
-    /// Seconds that one sample may take; in Mode B, one trial with its set-up and verifier.
-    pub sample_timeout_sec: u64,
+    /// Seconds that one sample may take; in Mode B, one trial with its set-up and verifier, whatever longer time its inner
+    /// task gives it. `"task"` leaves each inner task the times of its own task.toml.
+    pub sample_timeout_sec: SampleTime,
     /// Seconds that choosing and scoring the final candidate may take. It must cover the rescoring of the best
     /// candidates and every attempt at every target.
     pub finalize_timeout_sec: u64,
@@ -114,7 +145,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             evaluation_timeout_sec: 3600,
-            sample_timeout_sec: 60,
+            sample_timeout_sec: SampleTime::Seconds(60),
             finalize_timeout_sec: 7200,
             concurrency: 2,
             error_rate_threshold: 0.1,
@@ -127,5 +158,12 @@ impl Default for Limits {
             candidate_mb: 256,
             state_mb: 2048,
         }
+    }
+}
+
+impl Limits {
+    /// Seconds that one sample may take at most: where each has a time of its own, those of the whole evaluation.
+    pub fn sample_seconds(&self) -> u64 {
+        self.sample_timeout_sec.seconds().unwrap_or(self.evaluation_timeout_sec)
     }
 }

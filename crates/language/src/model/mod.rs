@@ -23,7 +23,7 @@ pub use gateway::{Gateway, GatewayScope, WandbMode, WandbRun};
 pub use harbor::{HarborRun, InnerDocker, LocalTasks, RegistryTasks, RunAs, TaskSource};
 #[cfg(feature = "language")]
 pub use images::{Images, Packages};
-pub use limits::{Limit, Limits};
+pub use limits::{Limit, Limits, OwnTime, SampleTime};
 pub use samples::{Access, Budget, EverySample, SampleFile, SampleFilter, Samples, Split};
 #[cfg(feature = "language")]
 pub use scorer::{Dataset, Scorer};

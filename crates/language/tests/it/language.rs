@@ -95,9 +95,11 @@ fn the_split_that_ranks() {
 #[test]
 fn the_arithmetic_can_be_repeated_with_other_numbers() {
     let spec = load_text(A).expect("a good spec").tasks.remove(0).spec;
-    assert_eq!(check::finalize_seconds(&spec, &[100], 10, 1), 50 * 60 + 15 * 60);
-    assert!(check::finalize_problem(&spec, &[100], 10).is_none());
-    let problem = check::finalize_problem(&spec, &[1000], 10).expect("too long");
+    let counts = |targets| check::Counts { targets, selection: 10, own_seconds: Some(7) };
+    let work = check::finalize_work(&spec, &counts(&[100])).expect("a number of seconds");
+    assert_eq!(work.seconds(1), 50 * 60 + 15 * 60);
+    assert!(check::finalize_problem(&spec, &counts(&[100])).is_none());
+    let problem = check::finalize_problem(&spec, &counts(&[1000])).expect("too long");
     assert!(problem.certain && problem.message.contains("ceil(1000 samples x 1 / 2) x 60 s"), "{problem:?}");
     assert!(check::evaluation_problem(&spec, "train", 1000).is_some_and(|problem| !problem.certain));
 }

@@ -1,6 +1,6 @@
 //! Mistakes in limits and timeouts, with their arithmetic.
 
-use crate::support::a;
+use crate::support::{a, b};
 
 #[test]
 fn counts_of_zero() {
@@ -117,4 +117,25 @@ fn evaluation_too_short() {
     warning 35:26 <90> `evaluation_timeout_sec` is 90 s, but the whole split `validation` can take ceil(3 samples x 1 / 2) x 60 s = 120 s
       help: write `evaluation_timeout_sec = 120` or more, or raise `concurrency`
     ");
+}
+
+#[test]
+fn each_samples_own_time() {
+    let said = a(&[("", "[limits]\nsample_timeout_sec = \"task\"\n")]);
+    insta::assert_snapshot!(said, @r#"
+    error 35:22 <"task"> in Mode A no sample has a time of its own
+      help: write a number of seconds; `"task"` is for inner Harbor tasks
+    "#);
+    let registry =
+        ("source = { path = \"inner-tasks\" }", "source = { registry = \"sums\", version = \"1.0\" }");
+    let said =
+        b(&[registry, ("", "[limits]\nsample_timeout_sec = \"task\"\nevaluation_timeout_sec = 9000\n")]);
+    insta::assert_snapshot!(said, @r#"
+    error 26:22 <"task"> how long the tasks of a registry take is not known here, so `finalize_timeout_sec` cannot be left to its default
+      help: write a number of seconds that covers them: the longest task's agent, verifier, set-up and image, for all samples and attempts, divided by `concurrency`
+    "#);
+    let whole = "[limits]\nsample_timeout_sec = \"task\"\nevaluation_timeout_sec = 9000\nfinalize_timeout_sec = 9000\n";
+    assert_eq!(b(&[registry, ("", whole)]), "fine");
+    let said = a(&[("", "[limits]\nsample_timeout_sec = \"tasks\"\n")]);
+    assert!(said.contains("`limits.sample_timeout_sec`"), "{said}");
 }

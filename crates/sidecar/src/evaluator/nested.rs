@@ -67,6 +67,7 @@ impl Nested {
             .then(|| PathBuf::from("/var/run/docker.sock"));
         let place = (!docker || socket.is_some()).then(|| SidecarPlace {
             harbor: "/opt/harbor".into(),
+            requirements: "/opt/requirements.txt".into(),
             cache: "/opt/uv-cache".into(),
             sandbox,
             docker_socket: socket,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use taskwright_language::model::{Aggregate, InnerDocker, RunAs, SpecPath};
+use taskwright_language::model::{Aggregate, InnerDocker, OwnTime, RunAs, SampleTime, SpecPath};
 use taskwright_testing::{Need, not_run, test};
 
 use super::*;
@@ -16,6 +16,7 @@ pub(crate) fn everything() -> HarborRun {
         version: "0.26.0".to_owned(),
         extras: vec!["modal".to_owned()],
         python: "3.12".to_owned(),
+        requirements: Some(SpecPath::new("requirements.txt")),
         model: "acme/large".to_owned(),
         environment: "docker".to_owned(),
         environment_args: BTreeMap::from([("auto_mounting".to_owned(), json!(true))]),
@@ -33,6 +34,7 @@ pub(crate) fn everything() -> HarborRun {
         reward_key: Some("score".to_owned()),
         agent_timeout_sec: Some(77.0),
         timeout_multiplier: 1.25,
+        agent_timeout_multiplier: Some(1.5),
         agent_setup_timeout_multiplier: Some(2.5),
         environment_build_timeout_multiplier: Some(3.5),
         verifier_timeout_multiplier: Some(4.5),
@@ -56,6 +58,7 @@ pub(crate) fn expected() -> Vec<(&'static str, Value)> {
         ("/n_attempts", json!(3)),
         ("/n_concurrent_trials", json!(7)),
         ("/timeout_multiplier", json!(1.25)),
+        ("/agent_timeout_multiplier", json!(1.5)),
         ("/agent_setup_timeout_multiplier", json!(2.5)),
         ("/environment_build_timeout_multiplier", json!(3.5)),
         ("/verifier_timeout_multiplier", json!(4.5)),
@@ -80,7 +83,7 @@ pub(crate) fn expected() -> Vec<(&'static str, Value)> {
 }
 
 fn limits() -> Limits {
-    Limits { sample_timeout_sec: 90, concurrency: 7, ..Limits::default() }
+    Limits { sample_timeout_sec: SampleTime::Seconds(90), concurrency: 7, ..Limits::default() }
 }
 
 fn lowered(run: &HarborRun, tasks: &Tasks) -> JobConfig {
@@ -93,6 +96,23 @@ fn lowered(run: &HarborRun, tasks: &Tasks) -> JobConfig {
         downloads: Path::new("/downloads"),
     };
     job_config(run, &limits(), &job).unwrap()
+}
+
+#[test]
+fn a_task_with_a_time_of_its_own_keeps_it() {
+    let tasks = Tasks::Folders(vec!["/tasks/one".into()]);
+    let job = Job {
+        name: "a-job",
+        jobs_dir: Path::new("/jobs"),
+        tasks: &tasks,
+        attempts: 1,
+        registry_path: None,
+        downloads: Path::new("/downloads"),
+    };
+    let limits = Limits { sample_timeout_sec: SampleTime::Own(OwnTime::Task), ..limits() };
+    let config = job_config(&everything(), &limits, &job).unwrap();
+    assert_eq!((config.verifier.max_timeout_sec, config.agents[0].max_timeout_sec), (None, None));
+    assert_eq!(config.agents[0].override_timeout_sec, Some(77.0));
 }
 
 #[test]
@@ -109,9 +129,9 @@ fn every_field_arrives() {
         "ValueError": {"should_retry": false},
     });
     assert_eq!(config["override_error_policy"], policies);
-    let uv = launcher(&everything(), Path::new("/bin/uv"), Path::new("/candidate"));
+    let uv = launcher(&everything(), Path::new("/bin/uv"), "/r.txt".into(), Path::new("/candidate"));
     assert_eq!((uv.python.as_str(), uv.harbor.as_str()), ("3.12", "harbor[modal]==0.26.0"));
-    assert_eq!(uv.packages, [PathBuf::from("/candidate")]);
+    assert_eq!((uv.requirements, uv.packages), (Some("/r.txt".into()), vec![PathBuf::from("/candidate")]));
 }
 
 #[test]

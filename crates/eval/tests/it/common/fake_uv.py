@@ -19,6 +19,13 @@ if words[0] == "venv":
     python = pathlib.Path(words[-1]) / "bin/python"
     python.parent.mkdir(parents=True)
     python.symlink_to(here / "uv")
+if words[:2] == ["pip", "compile"]:
+    with (here / "resolutions").open("a") as resolutions:
+        resolutions.write(json.dumps([sys.stdin.read(), *words]) + "\n")
+    if said := fake.get("resolution"):
+        print(said)
+        sys.exit(1)
+    pathlib.Path(words[words.index("--output-file") + 1]).write_text("harbor==0.26.0\n")
 if words[0] in ["venv", "pip"]:
     sys.exit(0)
 if words == ["--version"]:
