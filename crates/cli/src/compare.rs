@@ -101,7 +101,7 @@ fn summary(comparison: &Comparison) -> String {
                 p_value(significance.p_value),
                 significance.arrangements
             ));
-            lines.extend(comparison.notes.iter().map(remark));
+            lines.extend(comparison.notes.iter().map(|note| remark(note, comparison.compared_by)));
         }
     }
     let spent = [("cost", comparison.cost_usd, "$"), ("time", comparison.seconds, "s")];
@@ -120,11 +120,15 @@ fn summary(comparison: &Comparison) -> String {
     lines.join("\n") + "\n"
 }
 
-fn remark(note: &Note) -> String {
+fn remark(note: &Note, compared_by: Measure) -> String {
     match note {
         Note::DifferentScales { tasks } => {
             let tasks: Vec<String> = tasks.iter().map(|task| clean(task)).collect();
-            format!("! rewards are of different size, and a mean of them mostly that of the larger: {}", tasks.join(", "))
+            let what = match compared_by {
+                Measure::Reward => "! rewards are of different size, and a mean of them mostly that of the larger",
+                Measure::Gain | Measure::Share => "their rewards are of different size, and are not averaged themselves",
+            };
+            format!("{what}: {}", tasks.join(", "))
         }
         Note::FewTasks { tasks } => format!("! {} say little of others: the interval is rough", count(*tasks, "task")),
         Note::LeastP { value } => {

@@ -125,7 +125,8 @@ pub fn needs_python() {
 
 /// A real job of ours: `jobs/two-attempts` is what Harbor 0.26 left of `harbor run -p tasks -a oracle -k 2` (less logs and
 /// artifacts), and `tasks` what it ran: one that is solved, one that is not, one whose agent has too little time, one with two
-/// rewards and one without any. `ledgers` are what programs of earlier schemas made of it.
+/// rewards and one without any. `ledgers` are what programs of earlier schemas made of it, `verdicts`
+/// what tasks of ours left.
 pub fn own_jobs() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data")
 }

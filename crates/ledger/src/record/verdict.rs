@@ -74,6 +74,14 @@ mod tests {
         );
     }
 
+    /// What the oracle's trial of `circle-packing` left under Harbor 0.26.
+    #[test]
+    fn the_verdict_of_a_real_trial_says_its_baseline() {
+        let path = taskwright_testing::own_jobs().join("verdicts/circle-packing.json");
+        let verdict = std::fs::read_to_string(path).unwrap();
+        assert_eq!(told(&verdict, &["reward"]), [(Some(2.166_666_666_664_5), Some(Direction::Maximize))]);
+    }
+
     #[test]
     fn what_is_no_verdict_says_nothing() {
         for none in [
