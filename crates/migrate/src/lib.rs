@@ -11,6 +11,7 @@
 
 mod draft;
 mod find;
+mod finish;
 mod kind;
 mod mapping;
 mod notes;
@@ -21,8 +22,6 @@ pub mod yaml;
 
 use taskwright_base::{Result, error::failed};
 use taskwright_builder::scaffold::File;
-use taskwright_language::Spec;
-use taskwright_language::check::finalize_seconds;
 use taskwright_language::model::Mode;
 
 use mapping::Mapping;
@@ -71,7 +70,7 @@ pub fn spec_of(places: Places, map: &Map) -> Result<Migration> {
     if mode == Mode::A {
         rules::rows(&mut mapping);
     }
-    raise_finalization(&mut mapping, map);
+    finish::raise_finalization(&mut mapping, map);
     for (name, value) in mapping.params.entries() {
         mapping.draft.set("params", name, value.clone(), &[]);
     }
@@ -87,22 +86,4 @@ fn mode(map: &Map) -> Mode {
         Some(Value::Text(word)) if word == "command" => Mode::A,
         _ => Mode::B,
     }
-}
-
-/// Raises the time for the end to what the configuration's own numbers ask for, which a build insists on.
-fn raise_finalization(mapping: &mut Mapping, map: &Map) {
-    let Ok(spec) = toml::from_str::<Spec>(&mapping.draft.text()) else { return };
-    let size = |split: &str| mapping.partitions.get(split).map_or(0, |ids| ids.len() as u64);
-    let targets: Vec<u64> = spec.targets.iter().map(|target| size(&target.split)).collect();
-    let needed = finalize_seconds(&spec, &targets, spec.selection_split().map_or(0, size), 1);
-    let said = spec.limits.finalize_timeout_sec;
-    if needed <= said {
-        return;
-    }
-    let text = format!("{said} s, and all that is scored in the end can take {needed} s: raised to that");
-    match map.get("verifier_timeout_seconds") {
-        Some(entry) => mapping.note(List::Changed, entry, text),
-        None => mapping.remark(List::Changed, "verifier_timeout_seconds", text),
-    }
-    mapping.draft.set("limits", "finalize_timeout_sec", i64::try_from(needed).unwrap_or(i64::MAX), &[]);
 }

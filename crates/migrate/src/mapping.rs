@@ -92,6 +92,8 @@ pub struct Mapping {
     pub files: Vec<File>,
     /// The ids of each partition.
     pub partitions: BTreeMap<String, Vec<String>>,
+    /// Seconds that the configuration counts a sample with.
+    pub sample_seconds: f64,
 }
 
 impl Mapping {
@@ -106,6 +108,7 @@ impl Mapping {
             params: Params::default(),
             files: Vec::new(),
             partitions: BTreeMap::new(),
+            sample_seconds: 0.0,
         }
     }
 

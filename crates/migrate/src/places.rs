@@ -21,6 +21,11 @@ impl Places {
         Utf8Path::new("/").join(normalize(&folder.join(path)))
     }
 
+    /// What a path of the spec names, whose folder need not be there yet.
+    pub fn named_by_spec(&self, name: &str, path: &Utf8Path) -> Utf8PathBuf {
+        Utf8Path::new("/").join(normalize(&self.specs.join(name).join(path)))
+    }
+
     /// Whether something lies in the workspace.
     pub fn holds(&self, path: &Utf8Path) -> bool {
         path.starts_with(&self.root)
@@ -64,6 +69,7 @@ mod tests {
             ("/elsewhere", "../../../elsewhere"),
         ] {
             assert_eq!(places.from_spec("x", &places.named(path)), from_spec);
+            assert_eq!(places.named_by_spec("x", from_spec.into()), places.named(path));
         }
         assert!(!places.holds(&places.named("../../../up")));
         assert_eq!(places.shown(&places.named("target")), "suite/a/target");

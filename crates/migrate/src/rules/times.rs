@@ -7,7 +7,7 @@ use toml::Value as Toml;
 use crate::kind::Kind;
 use crate::mapping::{At, Mapping};
 use crate::notes::List;
-use crate::yaml::Value;
+use crate::yaml::{Entry, Value};
 
 /// What vero takes for `case_timeout_seconds` and `task_agent_timeout_seconds` where they are absent.
 const ABSENT: (f64, f64) = (180.0, 600.0);
@@ -15,48 +15,52 @@ const ABSENT: (f64, f64) = (180.0, 600.0);
 /// `case_timeout_seconds`. For inner tasks vero makes a ratio of it and of `task_agent_timeout_seconds`, which stretches
 /// the time that each task gives its agent.
 pub fn sample(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
-    let said = match at.entry {
-        Some(entry) => Some((entry, mapping.value(entry, Kind::Seconds)?)),
-        None => None,
-    };
+    let sample = seconds(mapping, at.entry, ABSENT.0)?;
+    mapping.sample_seconds = sample.map_or(0.0, f64::ceil);
     let comments = at.entry.map(|entry| entry.comments.clone()).unwrap_or_default();
-    let value = said.map_or(Toml::Integer(180), |(_, value)| value);
+    let task = at.map.get("task_agent_timeout_seconds");
+    let declared = seconds(mapping, task, ABSENT.1)?;
+    if let (Mode::B, Some(sample), Some(declared)) = (mapping.mode, sample, declared) {
+        mapping.draft.set("limits", "sample_timeout_sec", "task", &comments);
+        return ratio(mapping, at.entry.or(task), (sample, declared));
+    }
+    if let (Mode::B, Some(entry)) = (mapping.mode, at.entry.or(task)) {
+        let text = "the ratio of the two times is not known before a parameter has its value: for every sample this many seconds, with set-up and verifier";
+        mapping.note(List::ToDecide, entry, text);
+    }
+    let value = match at.entry {
+        Some(entry) => mapping.value(entry, Kind::Seconds)?,
+        None => Toml::Integer(180),
+    };
     mapping.draft.set("limits", "sample_timeout_sec", value, &comments);
-    if mapping.mode == Mode::B { ratio(mapping, at) } else { Ok(()) }
+    Ok(())
 }
 
-fn ratio(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
-    let task = at.map.get("task_agent_timeout_seconds");
-    let seconds = |mapping: &mut Mapping, entry, absent| match entry {
+fn seconds(mapping: &mut Mapping, entry: Option<&Entry>, absent: f64) -> Result<Option<f64>> {
+    match entry {
         None => Ok(Some(absent)),
         Some(entry) => mapping.value(entry, Kind::Number).map(|value| number(&value)),
-    };
-    let sample = seconds(mapping, at.entry, ABSENT.0)?;
-    let declared = seconds(mapping, task, ABSENT.1)?;
-    let Some(said) = at.entry.or(task) else { return Ok(()) };
-    let (Some(sample), Some(declared)) = (sample, declared) else {
-        mapping.note(
-            List::ToDecide,
-            said,
-            "the ratio of the two times is not known before a parameter has its value",
-        );
-        return Ok(());
-    };
-    #[expect(clippy::float_cmp, reason = "the same number, written twice")]
-    if sample == declared {
-        mapping.note(List::Changed, said, format!("{sample} s for every sample with set-up and verifier, also where an inner task declares more; there each task keeps the time that it declares"));
-        return Ok(());
     }
+}
+
+fn ratio(mapping: &mut Mapping, said: Option<&Entry>, (sample, declared): (f64, f64)) -> Result<()> {
     if declared <= 0.0 {
-        return Err(mapping.error(said.line, "`task_agent_timeout_seconds` must be more than 0"));
+        let line = said.map_or(1, |entry| entry.line);
+        return Err(mapping.error(line, "`task_agent_timeout_seconds` must be more than 0"));
     }
-    let factor = format!("{}", sample / declared);
-    mapping.note(List::Changed, said, format!("{sample} s of {declared} s: the agent has {factor} of what its task declares, and no sample more than {sample} s with set-up and verifier"));
-    let arguments = [Toml::from("--agent-timeout-multiplier"), Toml::from(factor)];
-    let mut all =
-        mapping.draft.get("harbor", "extra_args").and_then(Toml::as_array).cloned().unwrap_or_default();
-    all.extend(arguments);
-    mapping.draft.set("harbor", "extra_args", all, task.map_or(&[][..], |task| &task.comments));
+    let factor = sample / declared;
+    #[expect(clippy::float_cmp, reason = "the same number, written twice")]
+    let is_same = sample == declared;
+    let text = if is_same {
+        format!("{sample} s of {declared} s: each inner task keeps the times that it declares, and the number stands nowhere")
+    } else {
+        mapping.draft.set("harbor", "agent_timeout_multiplier", factor, &[]);
+        format!("{sample} s of {declared} s: the agent has {factor} of what its task declares, and the numbers stand nowhere")
+    };
+    match said {
+        Some(entry) => mapping.note(List::Changed, entry, text),
+        None => mapping.remark(List::Changed, "case_timeout_seconds", text),
+    }
     Ok(())
 }
 

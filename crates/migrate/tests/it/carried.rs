@@ -41,14 +41,29 @@ fn defaults_anchors_and_nulls_mean_what_they_mean_there() {
 }
 
 #[test]
-fn both_build_and_a_third_that_a_program_scores() {
+fn the_time_for_the_end_covers_what_the_tasks_themselves_declare() {
     let space = Space::new();
-    space.make("suite/questions/build.yaml");
-    let shell = space.make("suite/questions/build.shell.yaml");
-    space.make("suite/packing/build.yaml");
     for id in ["one", "two", "three"] {
         stand_in(&space, Utf8Path::new("suite/questions/tasks"), id);
     }
+    let file = "suite/questions/build.shell.yaml";
+    // Building, set-up, agent and verifier: 600 + 360 + 600 + 600 s, for the target and its baseline, cut to an evaluation.
+    space.edit(file, "case_timeout_seconds: 60\n", "case_timeout_seconds: 60\nverifier_timeout_seconds: 60\n");
+    let migration = space.migrate(file).unwrap();
+    assert!(text(&migration, "spec.toml").contains("\nfinalize_timeout_sec = 5400\n"));
+    let note = migration.notes.iter().find(|note| note.key == "verifier_timeout_seconds").unwrap();
+    assert_eq!(note.text, "60 s, and all that is scored in the end can take 5400 s: raised to that");
+}
+
+#[test]
+fn both_build_and_a_third_that_a_program_scores() {
+    let space = Space::new();
+    for id in ["one", "two", "three"] {
+        stand_in(&space, Utf8Path::new("suite/questions/tasks"), id);
+    }
+    space.make("suite/questions/build.yaml");
+    let shell = space.make("suite/questions/build.shell.yaml");
+    space.make("suite/packing/build.yaml");
     // A parameter that was required there is here.
     let spec = format!("harbor-tasks/{}/spec.toml", shell.name);
     space.edit(&spec, "model = { required = \"name the model\" }", "model = \"small-model\"");
