@@ -52,10 +52,14 @@ fn ratio(mapping: &mut Mapping, said: Option<&Entry>, (sample, declared): (f64, 
     #[expect(clippy::float_cmp, reason = "the same number, written twice")]
     let is_same = sample == declared;
     let text = if is_same {
-        format!("{sample} s of {declared} s: each inner task keeps the times that it declares, and the number stands nowhere")
+        format!(
+            "{sample} s of {declared} s: each inner task keeps the times that it declares, and the number stands nowhere"
+        )
     } else {
         mapping.draft.set("harbor", "agent_timeout_multiplier", factor, &[]);
-        format!("{sample} s of {declared} s: the agent has {factor} of what its task declares, and the numbers stand nowhere")
+        format!(
+            "{sample} s of {declared} s: the agent has {factor} of what its task declares, and the numbers stand nowhere"
+        )
     };
     match said {
         Some(entry) => mapping.note(List::Changed, entry, text),

@@ -48,7 +48,11 @@ fn the_time_for_the_end_covers_what_the_tasks_themselves_declare() {
     }
     let file = "suite/questions/build.shell.yaml";
     // Building, set-up, agent and verifier: 600 + 360 + 600 + 600 s, for the target and its baseline, cut to an evaluation.
-    space.edit(file, "case_timeout_seconds: 60\n", "case_timeout_seconds: 60\nverifier_timeout_seconds: 60\n");
+    space.edit(
+        file,
+        "case_timeout_seconds: 60\n",
+        "case_timeout_seconds: 60\nverifier_timeout_seconds: 60\n",
+    );
     let migration = space.migrate(file).unwrap();
     assert!(text(&migration, "spec.toml").contains("\nfinalize_timeout_sec = 5400\n"));
     let note = migration.notes.iter().find(|note| note.key == "verifier_timeout_seconds").unwrap();

@@ -144,7 +144,12 @@ pub fn stand_in(space: &Space, folder: &Utf8Path, id: &str) {
         let path: Utf8PathBuf = folder.join(id).join(path);
         space.write(path.as_str(), text);
     };
-    file("task.toml", &format!("schema_version = \"1.4\"\n\n[task]\nname = \"stand-in/{id}\"\n\n[agent]\ntimeout_sec = 600.0\n"));
+    file(
+        "task.toml",
+        &format!(
+            "schema_version = \"1.4\"\n\n[task]\nname = \"stand-in/{id}\"\n\n[agent]\ntimeout_sec = 600.0\n"
+        ),
+    );
     file("instruction.md", "Do it.\n");
     file("environment/Dockerfile", "FROM debian:trixie-slim\n");
     file("tests/test.sh", "#!/bin/sh\necho 1 > /logs/verifier/reward.txt\n");
