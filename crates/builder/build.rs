@@ -5,6 +5,9 @@ use std::fs;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
+#[path = "src/compile.rs"]
+mod compile;
+
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut files = Vec::new();
@@ -22,7 +25,32 @@ fn main() {
         hasher.write(file.strip_prefix(&here).unwrap_or(&file).as_os_str().as_encoded_bytes());
         hasher.write(&fs::read(&file).unwrap_or_default());
     }
+    if std::env::var_os("CARGO_FEATURE_EMBEDDED").is_some() {
+        let binary = binary(&here);
+        // A program with another binary builds other tasks.
+        hasher.write(&fs::read(&binary).unwrap_or_default());
+        println!("cargo::rustc-env=TASKWRIGHT_BINARY={}", binary.display());
+    }
     println!("cargo::rustc-env=TASKWRIGHT_GENERATOR={:016x}", hasher.finish());
+}
+
+/// The binary for the images: the file that `TASKWRIGHT_BINARY_FILE` names, or one that is compiled here.
+fn binary(here: &Path) -> PathBuf {
+    println!("cargo::rerun-if-env-changed=TASKWRIGHT_BINARY_FILE");
+    if let Some(file) = std::env::var_os("TASKWRIGHT_BINARY_FILE") {
+        println!("cargo::rerun-if-changed={}", Path::new(&file).display());
+        return PathBuf::from(file);
+    }
+    let sources = here.ancestors().nth(2).unwrap_or(here);
+    for source in compile::SOURCES {
+        println!("cargo::rerun-if-changed={}", sources.join(source).display());
+    }
+    // A folder of its own: cargo holds that of this build.
+    let target = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("binary");
+    let (mut cargo, binary) = compile::command(sources, &target);
+    let status = cargo.status().expect("cargo runs this script");
+    assert!(status.success(), "the binary for the images does not compile");
+    binary
 }
 
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {

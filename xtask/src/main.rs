@@ -1,5 +1,5 @@
 //! `cargo xtask`.
 
 fn main() -> std::process::ExitCode {
-    taskwright_cli::main()
+    taskwright::main()
 }

@@ -21,9 +21,9 @@ use self::generate::Shape;
 use crate::frame::{Common, Place};
 use crate::process;
 use crate::rows::Section;
-use taskwright_cli::exit::Status;
-use taskwright_cli::output::say;
-use taskwright_cli::workspace;
+use taskwright::exit::Status;
+use taskwright::output::say;
+use taskwright::workspace;
 
 /// Measure builds of a generated workspace, beside plain file operations and other build systems.
 #[derive(clap::Args)]

@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
-use taskwright_cli::exit::{self, Status};
-use taskwright_cli::output::{self, say};
+use taskwright::exit::{self, Status};
+use taskwright::output::{self, say};
 use taskwright_eval::mode_b::collate::{PlannedSample, Rules, collate};
 use taskwright_language::model::{Aggregate, Direction};
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_cli::exit::{self, Status};
-use taskwright_cli::output::say;
-use taskwright_cli::{interrupt, workspace};
+use taskwright::exit::{self, Status};
+use taskwright::output::say;
+use taskwright::{interrupt, workspace};
 
 use crate::rows::Section;
 use crate::{quiet, table};

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use camino::Utf8Path;
-use taskwright_cli::exit::Status;
-use taskwright_cli::output::say;
+use taskwright::exit::Status;
+use taskwright::output::say;
 use taskwright_harbor::result::TrialResult;
 use taskwright_ledger::import::Options;
 use taskwright_ledger::leaderboard::Rules;

@@ -18,7 +18,7 @@ mod trials;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use taskwright_cli::exit::{self, Status};
+use taskwright::exit::{self, Status};
 
 use crate::build::child;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use taskwright_cli::output::say;
+use taskwright::output::say;
 
 /// Below this share of all processors a machine counts as quiet.
 const QUIET: f64 = 0.05;

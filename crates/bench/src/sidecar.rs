@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use camino::Utf8Path;
-use taskwright_cli::exit::Status;
-use taskwright_cli::workspace;
+use taskwright::exit::Status;
+use taskwright::workspace;
 
 use self::container::{Container, Image, SAMPLES};
 use self::http::Connection;

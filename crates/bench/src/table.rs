@@ -4,7 +4,7 @@ use serde::Serialize;
 use taskwright_base::table::Table;
 
 use crate::rows::{Aim, Row, Section, Unit};
-use taskwright_cli::output;
+use taskwright::output;
 
 const COLUMNS: [&str; 10] =
     ["<measured", "median", "min", "runs", "<beside it", "its median", "ratio", "<aim", "<met", "busy"];

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
+use crate::workspace::{Binary, Workspace};
 pub use machine::{Machine, Outcome, System, ThisMachine};
 
 /// What something is needed for.
@@ -100,6 +101,8 @@ struct Probe {
     needed_for: &'static [Purpose],
     /// Whether what it is needed for does not work without it.
     required: bool,
+    /// Whether only a program needs it that has to compile the binary for the images.
+    compiles: bool,
     look: fn(&dyn Machine, &Utf8Path) -> Finding,
     /// What mends it; empty where nothing does.
     linux: &'static str,
@@ -145,10 +148,13 @@ impl Trouble {
     }
 }
 
-/// Looks for everything at once, for at most a limit and a moment.
-pub fn examine(machine: &Arc<dyn Machine>, root: &Utf8Path, limit: Duration) -> Diagnosis {
+/// Looks for everything that a workspace needs at once, for at most a limit and a moment.
+pub fn examine(machine: &Arc<dyn Machine>, workspace: &Workspace, limit: Duration) -> Diagnosis {
+    let root = &workspace.root;
     let deadline = Instant::now() + limit;
-    let waiting: Vec<_> = probes::ALL.iter().map(|probe| (probe, start(machine, root, probe.look))).collect();
+    let compiles = matches!(workspace.binary, Binary::Sources(_));
+    let wanted = probes::ALL.iter().filter(|probe| compiles || !probe.compiles);
+    let waiting: Vec<_> = wanted.map(|probe| (probe, start(machine, root, probe.look))).collect();
     let checks = waiting.into_iter().map(|(probe, answer)| {
         let left = deadline.saturating_duration_since(Instant::now());
         let silent = |problem: String| Err(Trouble::new(problem).hint(Hint::None));

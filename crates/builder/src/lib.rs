@@ -16,7 +16,9 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
 pub mod clean;
+mod compile;
 pub mod doctor;
+pub mod embedded;
 mod engine;
 mod error;
 mod gc;

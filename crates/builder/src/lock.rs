@@ -47,6 +47,9 @@ pub struct LockEntry {
     pub requirements: Option<String>,
     /// The templates.
     pub templates: String,
+    /// The version of Taskwright that the binary is of; none where a file was named.
+    #[serde(default)]
+    pub taskwright: Option<String>,
     /// The `taskwright` binary.
     pub binary: String,
     /// All files of the task directory, with their kinds.
@@ -141,6 +144,7 @@ impl LockEntry {
             ("inner_tasks", self.inner_tasks.as_deref()),
             ("requirements", self.requirements.as_deref()),
             ("templates", Some(&self.templates)),
+            ("taskwright", self.taskwright.as_deref()),
             ("binary", Some(&self.binary)),
             ("tree", Some(&self.tree)),
             ("harbor", Some(&self.harbor)),
@@ -177,6 +181,7 @@ mod tests {
             inner_tasks: None,
             requirements: None,
             templates: "sha256:ee".into(),
+            taskwright: Some("0.1.0".into()),
             binary: "sha256:ff".into(),
             tree: "sha256:00".into(),
             harbor: "sha256:11".into(),

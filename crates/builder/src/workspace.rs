@@ -3,13 +3,17 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
+use crate::embedded;
 use crate::error::{advised, failed};
 use crate::observe::Observer;
 use taskwright_base::Digest;
 use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result};
+use taskwright_language::Diagnostics;
+use taskwright_language::model::SpecPath;
+use taskwright_language::workspace::{self as file, Places};
 
 /// What the name of a file begins with that says where a state's tasks are built.
 pub const WHERE: &str = "where-";
@@ -27,6 +31,12 @@ pub struct Workspace {
     pub out: Utf8PathBuf,
     /// Where the store and the state are; from the root.
     pub cache: Utf8PathBuf,
+    /// The folder of the ledger; absolute.
+    pub ledger: Utf8PathBuf,
+    /// The folder of the manifests of experiments; from the root.
+    pub experiments: Utf8PathBuf,
+    /// Where Harbor's jobs are kept; from the root.
+    pub jobs: Utf8PathBuf,
     /// How many bytes the store may hold beyond what is needed.
     pub store_limit: u64,
     /// Where the `taskwright` binary comes from.
@@ -36,54 +46,81 @@ pub struct Workspace {
 /// Where the `taskwright` binary comes from.
 #[derive(Debug, Clone)]
 pub enum Binary {
-    /// A file that is there.
+    /// A file that is there; from the root.
     Prebuilt(Utf8PathBuf),
-    /// A package of this workspace, built statically with cargo.
-    Package {
-        /// The package's name.
-        name: String,
-        /// The files and folders it is made of, from the root.
-        sources: Vec<Utf8PathBuf>,
-    },
+    /// The one that this program was built with.
+    Embedded(&'static [u8]),
+    /// Taskwright's own sources, built statically with cargo: their root.
+    Sources(Utf8PathBuf),
 }
 
 impl Workspace {
-    /// The workspace in a folder, with everything where DESIGN puts it.
-    pub fn new(root: impl Into<Utf8PathBuf>) -> Self {
+    /// The root of the workspace that a folder is in: the nearest one, itself included, that holds a `taskwright.toml`.
+    ///
+    /// # Errors
+    /// One of usage: there is none.
+    pub fn root_of(folder: &Utf8Path) -> Result<Utf8PathBuf> {
+        let root = folder.ancestors().find(|folder| folder.join(file::FILE).is_file());
+        root.map(Utf8Path::to_owned).ok_or_else(|| {
+            Error::new(format!(
+                "`{folder}` is in no workspace: neither it nor a folder above holds a `{}`",
+                file::FILE
+            ))
+            .hint(
+                "`cargo xtask init` in your repository's root makes one; or name its root with `--root DIR`",
+            )
+            .usage()
+        })
+    }
+
+    /// The workspace in a folder, with its parts where its `taskwright.toml` says, if there is one.
+    ///
+    /// # Errors
+    /// Every mistake in that file.
+    pub fn open(root: impl Into<Utf8PathBuf>) -> std::result::Result<Self, Diagnostics> {
         let root = root.into();
+        let places =
+            if root.join(file::FILE).exists() { file::load(&root)?.value } else { Places::default() };
+        Ok(Self::with(root, &places))
+    }
+
+    /// The workspace in a folder, with every part where a `taskwright.toml` that says nothing puts it.
+    pub fn new(root: impl Into<Utf8PathBuf>) -> Self {
+        Self::with(root.into(), &Places::default())
+    }
+
+    fn with(root: Utf8PathBuf, places: &Places) -> Self {
+        let from_root = |path: &SpecPath| match path.as_path() {
+            here if here == "." => Utf8PathBuf::new(),
+            path => path.to_owned(),
+        };
+        let full = |path: &SpecPath| below(&root, path.as_path());
+        let own = || {
+            embedded::BINARY
+                .map_or_else(|| Binary::Sources(embedded::sources().unwrap_or_default()), Binary::Embedded)
+        };
         Self {
-            out: root.join("target/harbor-tasks"),
-            root,
-            specs: "harbor-tasks".into(),
-            templates: "templates".into(),
-            cache: "target/taskwright".into(),
+            specs: from_root(&places.specs),
+            templates: from_root(&places.templates),
+            experiments: from_root(&places.experiments),
+            out: full(&places.output),
+            cache: from_root(&places.cache),
+            ledger: full(&places.ledger),
+            jobs: from_root(&places.jobs),
+            binary: places.binary.as_ref().map_or_else(own, |path| Binary::Prebuilt(from_root(path))),
             store_limit: 4 * 1024 * 1024 * 1024,
-            binary: Binary::Package {
-                name: "taskwright-sidecar".to_owned(),
-                sources: [
-                    "crates/sidecar/Cargo.toml",
-                    "crates/sidecar/src",
-                    "crates/eval/Cargo.toml",
-                    "crates/eval/src",
-                    "crates/language/Cargo.toml",
-                    "crates/language/src",
-                    "crates/harbor/Cargo.toml",
-                    "crates/harbor/src",
-                    "crates/base/Cargo.toml",
-                    "crates/base/src",
-                    "Cargo.toml",
-                    "Cargo.lock",
-                    "rust-toolchain.toml",
-                ]
-                .map(Utf8PathBuf::from)
-                .to_vec(),
-            },
+            root,
         }
     }
 
     /// Where the store and the state are.
     pub fn cache_dir(&self) -> Utf8PathBuf {
         self.root.join(&self.cache)
+    }
+
+    /// Where Harbor's jobs are kept.
+    pub fn jobs_dir(&self) -> Utf8PathBuf {
+        self.root.join(&self.jobs)
     }
 
     /// Where the store is.
@@ -161,6 +198,19 @@ impl Workspace {
     }
 }
 
+/// A path from a folder, without `..`, so that it shows whether it lies in it.
+fn below(folder: &Utf8Path, path: &Utf8Path) -> Utf8PathBuf {
+    path.components().fold(folder.to_owned(), |mut full, part| {
+        match part {
+            Utf8Component::ParentDir => {
+                full.pop();
+            }
+            part => full.push(part),
+        }
+        full
+    })
+}
+
 /// A path without links, as far as it exists.
 pub fn resolved(path: &Utf8Path) -> Utf8PathBuf {
     let real = path.ancestors().find_map(|above| Some((above, above.canonicalize_utf8().ok()?)));
@@ -221,8 +271,7 @@ mod tests {
             .chain(["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"].map(str::to_owned))
             .map(Utf8PathBuf::from)
             .collect();
-        let Binary::Package { sources, .. } = Workspace::new("/").binary else { panic!("not a package") };
-        assert_eq!(BTreeSet::from_iter(sources), expected);
+        assert_eq!(crate::compile::SOURCES.iter().map(Utf8PathBuf::from).collect::<BTreeSet<_>>(), expected);
     }
 
     #[test]

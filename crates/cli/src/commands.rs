@@ -4,15 +4,19 @@
 
 use std::ffi::OsString;
 
+use camino::Utf8PathBuf;
 use clap::{Arg, ArgMatches};
 
 #[cfg(feature = "eval")]
 use crate::eval;
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
-use crate::{build_tasks, clean, completions, doctor, exit, migrate, new, schema};
+use crate::{build_tasks, clean, completions, doctor, exit, init, migrate, new, output, schema, workspace};
 #[cfg(feature = "trials")]
 use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
+
+/// The option that every command has.
+const ROOT: &str = "root";
 
 /// A command.
 struct Command {
@@ -22,6 +26,13 @@ struct Command {
     needs: Needs,
     /// None: this program was compiled without it.
     verb: Option<Verb>,
+}
+
+impl Command {
+    /// Further names: an installed program builds nothing but tasks.
+    fn aliases(&self) -> &'static [&'static str] {
+        if self.name == "build-tasks" { &["build"] } else { &[] }
+    }
 }
 
 /// The arguments of a command, and what it does with them.
@@ -68,6 +79,8 @@ macro_rules! commands {
 commands! {
     "build-tasks" Build (build_tasks::Arguments, build_tasks::run),
         "Build the task directories that the specs in harbor-tasks/ describe";
+    "init" Build (init::Arguments, init::run),
+        "Make a repository a workspace: write what is missing, and leave what is there as it is";
     "new" Build (new::Arguments, new::run),
         "Make the folder of a new spec, with an example that builds at once";
     "migrate" Build (migrate::Arguments, migrate::run),
@@ -117,15 +130,23 @@ fn complete(arguments: &completions::Arguments) -> anyhow::Result<Status> {
 
 /// All of the command line, for clap.
 pub fn command() -> clap::Command {
-    clap::Command::new("cargo xtask")
-        .bin_name("cargo xtask")
+    let command = clap::Command::new(output::program())
+        .bin_name(output::program())
         .about("The declarative build system for Harbor tasks")
         .version(env!("CARGO_PKG_VERSION"))
         .after_help(exit::HELP)
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .arg(
+            Arg::new(ROOT)
+                .long(ROOT)
+                .value_name("DIR")
+                .help("The root of the workspace, instead of the nearest folder with a taskwright.toml from here upwards")
+                .value_parser(clap::value_parser!(Utf8PathBuf))
+                .global(true),
+        )
         .subcommands(COMMANDS.iter().map(|command| {
-            let clap = clap::Command::new(command.name);
+            let clap = clap::Command::new(command.name).visible_aliases(command.aliases());
             match &command.verb {
                 // What the command says of itself at length is for its own help.
                 Some(verb) => (verb.augment)(clap).about(command.about),
@@ -138,11 +159,26 @@ pub fn command() -> clap::Command {
                         .value_parser(clap::value_parser!(OsString)),
                 ),
             }
-        }))
+        }));
+    named(command)
+}
+
+/// The same, which calls itself in its examples what it was called.
+fn named(command: clap::Command) -> clap::Command {
+    let examples = command.get_after_help().map(|text| output::named(&text.to_string()).into_owned());
+    let command = match examples {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    command.mut_subcommands(named)
 }
 
 /// Does what was asked for, or has it done by a program that was compiled with it.
 pub fn run(matches: &ArgMatches) -> anyhow::Result<Status> {
+    let root = |matches: &ArgMatches| matches.try_get_one::<Utf8PathBuf>(ROOT).ok().flatten().cloned();
+    if let Some(root) = root(matches) {
+        workspace::set_root(&root)?;
+    }
     let chosen = matches.subcommand();
     let found = chosen
         .and_then(|(name, matches)| Some((COMMANDS.iter().find(|command| command.name == name)?, matches)));

@@ -54,10 +54,10 @@ impl For {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let root = workspace::this()?.root;
-    let machine: Arc<dyn Machine> = Arc::new(ThisMachine { root: root.clone(), limit: LIMIT });
+    let workspace = workspace::this()?;
+    let machine: Arc<dyn Machine> = Arc::new(ThisMachine { root: workspace.root.clone(), limit: LIMIT });
     // A moment more than a program has, so that its own end is what is told.
-    let diagnosis = examine(&machine, &root, LIMIT + Duration::from_secs(2));
+    let diagnosis = examine(&machine, &workspace, LIMIT + Duration::from_secs(2));
     let is_ready = diagnosis.is_ready(arguments.purpose.purposes());
     output::print(&if arguments.json { json_text(&diagnosis, is_ready)? } else { table(&diagnosis) })?;
     Ok(if is_ready { exit::SUCCESS } else { exit::FAILURE })

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use taskwright_base::Error;
+use taskwright_language::Diagnostics;
 
 use crate::output;
 
@@ -66,6 +67,10 @@ pub fn code(result: anyhow::Result<Status>) -> ExitCode {
     };
     if error.chain().any(broken) {
         return SUCCESS.into();
+    }
+    if let Some(mistakes) = error.downcast_ref::<Diagnostics>() {
+        output::say(mistakes.render(output::is_colored()).trim_end());
+        return FAILURE.into();
     }
     match error.downcast_ref::<Error>() {
         Some(build) => {

@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use crate::exit::Status;
 use crate::output::say;
-use crate::workspace;
+use taskwright_base::Error;
 
 /// What must be compiled for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Needs {
 
 /// What trials are read by is compiled for the first build too, and that must not wait for it to be optimised: it is compiled once
 /// more for programs that read a hundred thousand trials. What they alone need is optimised by the workspace's own profile.
-const OPTIMIZED: [&str; 2] = ["taskwright-harbor", "serde_json"];
+const OPTIMIZED: [&str; 3] = ["taskwright-base", "taskwright-harbor", "serde_json"];
 
 /// A program that has more commands.
 struct Program {
@@ -41,16 +41,16 @@ struct Program {
 fn program(needs: Needs) -> Program {
     match needs {
         Needs::Build | Needs::Eval => Program {
-            package: "taskwright-cli",
+            package: "taskwright",
             features: "eval",
             name: "taskwright-eval",
             what: "what scores candidates",
             optimized: &[],
         },
         Needs::Trials => Program {
-            package: "taskwright-cli",
+            package: "taskwright",
             features: "trials",
-            name: "taskwright-cli",
+            name: "taskwright",
             what: "the commands for trials",
             optimized: &OPTIMIZED,
         },
@@ -69,7 +69,11 @@ fn program(needs: Needs) -> Program {
 /// It is built in the profile of this one, so that what is compiled already is used again.
 pub fn hand_over(needs: Needs) -> anyhow::Result<Status> {
     let program = program(needs);
-    let root = workspace::this()?.root;
+    let Some(root) = taskwright_builder::embedded::sources().filter(|root| root.join("Cargo.toml").is_file())
+    else {
+        let error = Error::new(format!("this program was compiled without {}", program.what));
+        return Err(error.hint("it is in a clone of Taskwright, as `cargo xtask`").into());
+    };
     // This program is in the folder that cargo builds to, wherever that is.
     let here = std::env::current_exe().unwrap_or_default();
     if !here.with_file_name(program.name).exists() {
@@ -80,7 +84,13 @@ pub fn hand_over(needs: Needs) -> anyhow::Result<Status> {
     cargo.args(["--package", program.package, "--bin", program.name, "--no-default-features"]);
     cargo.args(["--features", program.features]);
     for package in program.optimized {
-        cargo.args(["--config", &format!("profile.dev.package.{package}.opt-level=2")]);
+        let profile = format!("profile.dev.package.{package}");
+        cargo.args([
+            "--config",
+            &format!("{profile}.opt-level=2"),
+            "--config",
+            &format!("{profile}.debug-assertions=false"),
+        ]);
     }
     let error = cargo.arg("--").args(std::env::args_os().skip(1)).exec();
     Err(error).context("starting cargo")

@@ -34,6 +34,6 @@ impl LedgerArguments {
 pub fn directory(named: Option<&Utf8Path>) -> anyhow::Result<Utf8PathBuf> {
     match named {
         Some(path) => workspace::from_here(path),
-        None => Ok(workspace::this()?.root.join("ledger")),
+        None => Ok(workspace::this()?.ledger),
     }
 }

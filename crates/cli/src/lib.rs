@@ -24,6 +24,7 @@ mod hand_over;
 mod import;
 #[cfg(feature = "trials")]
 mod import_job;
+mod init;
 pub mod interrupt;
 #[cfg(feature = "trials")]
 mod leaderboard;

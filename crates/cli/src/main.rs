@@ -3,5 +3,5 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
 fn main() -> std::process::ExitCode {
-    taskwright_cli::main()
+    taskwright::main()
 }

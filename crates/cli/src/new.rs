@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use taskwright_base::text::count;
+use taskwright_builder::Workspace;
 use taskwright_builder::scaffold::{Scaffold, scaffold};
 use taskwright_language::model;
 
@@ -40,8 +41,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Mode::B => model::Mode::B,
     };
     let stop = interrupt::flag()?;
-    let made = scaffold(&workspace::this()?, &arguments.name, mode, &stop)?;
-    output::print(&text(&arguments.name, mode, &made))?;
+    let workspace = workspace::this()?;
+    let made = scaffold(&workspace, &arguments.name, mode, &stop)?;
+    output::print(&output::named(&text(&workspace, &arguments.name, mode, &made)))?;
     if let Some(obstacle) = &made.obstacle {
         say(&format!("{}: {obstacle}", paint("warning", YELLOW)));
         if let Some(hint) = obstacle.hint_text() {
@@ -52,7 +54,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// What was made, with a line for each file or folder at its top, and what to type next.
-fn text(name: &str, mode: model::Mode, made: &Scaffold) -> String {
+fn text(workspace: &Workspace, name: &str, mode: model::Mode, made: &Scaffold) -> String {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for file in &made.files {
         *counts.entry(file.split_once('/').map_or(file.as_str(), |(folder, _)| folder)).or_default() += 1;
@@ -65,12 +67,14 @@ fn text(name: &str, mode: model::Mode, made: &Scaffold) -> String {
         };
     }
     let _ = writeln!(text, "next:\n  cargo xtask eval {name}\n  cargo xtask build-tasks {name}");
-    let _ = writeln!(text, "  harbor lint target/harbor-tasks/{name}");
+    let out = workspace.out.strip_prefix(&workspace.root).unwrap_or(&workspace.out);
+    let _ = writeln!(text, "  harbor lint {out}/{name}");
     if mode == model::Mode::B {
         let _ = writeln!(
             text,
             "before `harbor run`, which starts inner trials from inside of the task:\n  cargo xtask build-tasks {name} --set \
-             inner_docker=host-socket\n  (with it the task controls this machine's Docker: see harbor-tasks/{name}/spec.toml)"
+             inner_docker=host-socket\n  (with it the task controls this machine's Docker: see {}/spec.toml)",
+            made.folder
         );
     }
     text
@@ -89,7 +93,8 @@ mod tests {
                 .to_vec(),
             obstacle: None,
         };
-        insta::assert_snapshot!(text("x", model::Mode::A, &made), @r"
+        let workspace = Workspace::new("/w");
+        insta::assert_snapshot!(text(&workspace, "x", model::Mode::A, &made), @r"
         made harbor-tasks/x
           README.md
           baseline/  2 files
@@ -100,7 +105,7 @@ mod tests {
           cargo xtask build-tasks x
           harbor lint target/harbor-tasks/x
         ");
-        let said = text("x", model::Mode::B, &made);
+        let said = text(&workspace, "x", model::Mode::B, &made);
         assert!(said.contains("  cargo xtask build-tasks x --set inner_docker=host-socket\n"), "{said}");
     }
 }

@@ -1,8 +1,14 @@
 //! Printing: answers to standard output, talk to standard error, colour only on a terminal.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::from_here::shown;
+
+const XTASK: &str = "cargo xtask";
+const INSTALLED: &str = "taskwright";
 
 /// Whether standard error takes colours.
 pub fn is_colored() -> bool {
@@ -32,7 +38,27 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Writes a line of talk to standard error, with the workspace's paths as they are from here. Nobody reading it is no reason
 /// to fail.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", shown(text));
+    let _ = writeln!(io::stderr().lock(), "{}", shown(&named(text)));
+}
+
+/// What this program is called by who types it: an installed one by its name, every other one through cargo.
+pub fn program() -> &'static str {
+    static PROGRAM: LazyLock<&str> = LazyLock::new(|| {
+        let called = std::env::args_os().next().unwrap_or_default();
+        // Cargo says so to what it runs.
+        let is_installed = std::env::var_os("CARGO").is_none()
+            && Path::new(&called).file_stem().is_some_and(|name| name == INSTALLED);
+        if is_installed { INSTALLED } else { XTASK }
+    });
+    &PROGRAM
+}
+
+/// A text that names commands as this repository's developers type them, with what they are called here.
+pub fn named(text: &str) -> Cow<'_, str> {
+    if program() == XTASK || !text.contains(XTASK) {
+        return text.into();
+    }
+    text.replace(XTASK, program()).into()
 }
 
 /// An error with what to do about it.

@@ -15,7 +15,7 @@ use taskwright_ledger::record::Provenance;
 /// said when an experiment was run.
 pub fn by_digest() -> anyhow::Result<HashMap<String, Provenance>> {
     let workspace = workspace::this()?;
-    let jobs = jobs::list(&workspace.root, None).unwrap_or_default();
+    let jobs = jobs::list(&workspace, None).unwrap_or_default();
     let mut known: HashMap<String, Provenance> = jobs.iter().flat_map(of_job).collect();
     let lock = Lock::read(&workspace.lock_file())?.unwrap_or_default();
     known.extend(lock.tasks.into_iter().map(|(spec, entry)| of_entry(spec, entry)));

@@ -98,7 +98,12 @@ fn target(named: Option<&Utf8Path>) -> anyhow::Result<Option<Utf8PathBuf>> {
     match named {
         Some(path) if path == "-" => Ok(None),
         Some(path) => workspace::from_here(path).map(Some),
-        None => Ok(Some(workspace::this()?.root.join("target/report.html"))),
+        None => {
+            let workspace = workspace::this()?;
+            // Beside the tasks, in a folder that nobody commits.
+            let folder = workspace.out.parent().unwrap_or(&workspace.root);
+            Ok(Some(folder.join("report.html")))
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use crate::output::{self, say};
 use crate::set::parameters;
 use crate::{interrupt, tasks, workspace};
 use anyhow::Context;
-use camino::Utf8Path;
 use serde_json::{Value, json};
 use taskwright_base::Error;
 use taskwright_builder::{Intent, Options, Workspace};
@@ -128,7 +127,7 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     let root = workspace.root.clone();
     let stop = interrupt::flag()?;
     let here = workspace::here()?;
-    let manifest = find(&root, &here, arguments.experiment.as_deref().unwrap_or_default())?;
+    let manifest = find(&workspace, &here, arguments.experiment.as_deref().unwrap_or_default())?;
     let document = load(&root, &manifest, &parameters(&arguments.set)?).map_err(ExperimentError::from)?;
     for warning in &document.warnings {
         say(warning.render(output::is_colored()).trim_end());
@@ -146,18 +145,18 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     let plan = if arguments.build { plan::plan(&workspace, &document)? } else { plan };
     let mut prepared = plan.prepare()?;
     if arguments.again {
-        prepared.again(&root);
+        prepared.again(&workspace);
     } else if arguments.resume {
-        prepared.latest(&root);
+        prepared.latest(&workspace);
     }
-    let job = prepared.job(&root);
+    let job = prepared.job(&workspace);
     if arguments.dry_run {
-        return dry_run(arguments, &root, &prepared, &job);
+        return dry_run(arguments, &workspace, &prepared, &job);
     }
-    may_run(arguments, &root, &job, &document.value.name)?;
+    may_run(arguments, &workspace, &job, &document.value.name)?;
     let going_on = job.exists();
     let harbor = Harbor::find(&root, &prepared)?;
-    prepared.keep(&root)?;
+    prepared.keep(&workspace)?;
     if !going_on {
         let checked = harbor.check(&prepared.yaml()?);
         if stop.load(Ordering::Relaxed) {
@@ -165,7 +164,7 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
             return Ok(exit::INTERRUPTED);
         }
         checked?;
-        prepared.write(&root)?;
+        prepared.write(&workspace)?;
     }
     if arguments.detach {
         return detach::start(arguments, &job, &document.value.name);
@@ -213,13 +212,13 @@ fn is_anything_left(arguments: &Arguments, job: &Job) -> anyhow::Result<bool> {
 }
 
 /// Whether a job may be started as it was asked for.
-fn may_run(arguments: &Arguments, root: &Utf8Path, job: &Job, experiment: &str) -> anyhow::Result<()> {
+fn may_run(arguments: &Arguments, workspace: &Workspace, job: &Job, experiment: &str) -> anyhow::Result<()> {
     if job.runner().is_some() {
         return Err(already_running(job).into());
     }
     if arguments.resume && !job.exists() {
         let others: Vec<String> =
-            jobs::list(root, Some(experiment))?.into_iter().map(|job| job.name).collect();
+            jobs::list(workspace, Some(experiment))?.into_iter().map(|job| job.name).collect();
         let hint = if others.is_empty() {
             "leave out `--resume`".to_owned()
         } else {
@@ -247,9 +246,14 @@ fn already_running(job: &Job) -> Error {
 }
 
 /// Has everything checked, and prints what would be run.
-fn dry_run(arguments: &Arguments, root: &Utf8Path, prepared: &Prepared, job: &Job) -> anyhow::Result<Status> {
-    let harbor = Harbor::find(root, prepared)?;
-    prepared.keep(root)?;
+fn dry_run(
+    arguments: &Arguments,
+    workspace: &Workspace,
+    prepared: &Prepared,
+    job: &Job,
+) -> anyhow::Result<Status> {
+    let harbor = Harbor::find(&workspace.root, prepared)?;
+    prepared.keep(workspace)?;
     let yaml = prepared.yaml()?;
     let answer = harbor.check(&yaml)?;
     let command = harbor.shell_line(&job.config());

@@ -3,9 +3,9 @@
 use crate::exit::{self, Status};
 use crate::output::{self, say};
 use crate::workspace;
-use camino::Utf8Path;
 use serde_json::json;
 use taskwright_base::Error;
+use taskwright_builder::Workspace;
 use taskwright_experiment::find;
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::progress::{self, Progress, State};
@@ -28,10 +28,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let root = workspace::this()?.root;
+    let workspace = workspace::this()?;
     let jobs = match &arguments.experiment {
-        None => jobs::list(&root, None)?,
-        Some(name) => named(&root, name)?,
+        None => jobs::list(&workspace, None)?,
+        Some(name) => named(&workspace, name)?,
     };
     let mut all = Vec::new();
     let mut unreadable = false;
@@ -59,18 +59,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// The jobs that a name means.
-fn named(root: &Utf8Path, name: &str) -> anyhow::Result<Vec<Job>> {
-    let job = Job::new(root, name);
+fn named(workspace: &Workspace, name: &str) -> anyhow::Result<Vec<Job>> {
+    let job = Job::new(workspace, name);
     if !name.contains('/') && job.exists() {
         return Ok(vec![job]);
     }
     // The manifest may be gone, or wrong by now; its jobs say themselves whose they are.
-    let jobs = jobs::list(root, Some(name))?;
+    let jobs = jobs::list(workspace, Some(name))?;
     if !jobs.is_empty() {
         return Ok(jobs);
     }
-    let manifest = find(root, &workspace::here()?, name)?;
-    let all = jobs::list(root, None)?;
+    let manifest = find(workspace, &workspace::here()?, name)?;
+    let all = jobs::list(workspace, None)?;
     let jobs: Vec<Job> = all
         .into_iter()
         .filter(|job| job.record().is_some_and(|record| record.manifest == manifest.as_str()))

@@ -1,5 +1,7 @@
 //! Which workspace the command works in.
 
+use std::sync::OnceLock;
+
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
@@ -9,13 +11,13 @@ use taskwright_builder::Workspace;
 /// Where a command's workspace has its parts, for commands that can be told.
 #[derive(Debug, Args)]
 pub struct Places {
-    /// Where tasks are built, instead of target/harbor-tasks.
+    /// Where tasks are built, instead of where taskwright.toml says [default: target/harbor-tasks].
     #[arg(long, value_name = "DIR")]
     out: Option<Utf8PathBuf>,
-    /// Where what spares work the next time is kept, instead of target/taskwright.
+    /// Where what spares work the next time is kept, instead of where taskwright.toml says [default: target/taskwright].
     #[arg(long, value_name = "DIR")]
     cache: Option<Utf8PathBuf>,
-    /// Where in this workspace the specs are, instead of harbor-tasks.
+    /// Where in this workspace the specs are, instead of where taskwright.toml says [default: harbor-tasks].
     #[arg(long, value_name = "DIR")]
     specs: Option<Utf8PathBuf>,
 }
@@ -37,11 +39,32 @@ impl Places {
     }
 }
 
-/// The workspace that this command was compiled in, so that it works from any folder below it.
+/// The root that was named on the command line.
+static ROOT: OnceLock<Utf8PathBuf> = OnceLock::new();
+
+/// Has every command of this process work in the workspace in a folder, whichever folder it was called in.
+///
+/// # Errors
+/// One of usage: there is no such folder.
+pub fn set_root(folder: &Utf8Path) -> anyhow::Result<()> {
+    let Ok(root) = from_here(folder)?.canonicalize_utf8() else {
+        let error = Error::new(format!("there is no folder `{folder}`"));
+        return Err(error.hint("`--root` names the root of a workspace from here").usage().into());
+    };
+    let _ = ROOT.set(root);
+    Ok(())
+}
+
+/// The workspace that was named, or the one that the command was called in.
+///
+/// # Errors
+/// There is none, or its `taskwright.toml` is wrong.
 pub fn this() -> anyhow::Result<Workspace> {
-    let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here.ancestors().nth(2).context("the workspace has no root")?;
-    Ok(Workspace::new(root))
+    let root = match ROOT.get() {
+        Some(root) => root.clone(),
+        None => Workspace::root_of(&here()?)?,
+    };
+    Ok(Workspace::open(root)?)
 }
 
 /// A path given on the command line, from where the command was called.

@@ -20,14 +20,23 @@ struct Said {
     code: Option<i32>,
 }
 
+/// This repository, as a workspace.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 impl Cli {
     fn new() -> Self {
         Self { here: tempfile::tempdir().unwrap() }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright-cli"));
-        command.args(arguments).current_dir(self.here.path()).env_remove("NO_COLOR").stdin(Stdio::null());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright"));
+        command
+            .arg("--root")
+            .arg(ROOT)
+            .args(arguments)
+            .current_dir(self.here.path())
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null());
         command
     }
 
@@ -312,8 +321,8 @@ fn json_tells_wrong_usage_too() {
 fn a_pipe_that_nobody_reads_is_no_mistake() {
     let cli = Cli::new();
     let command = format!(
-        "'{}' build-tasks --dry-run --out tasks | head -1; echo \"status ${{PIPESTATUS[0]}}\"",
-        env!("CARGO_BIN_EXE_taskwright-cli")
+        "'{}' --root '{ROOT}' build-tasks --dry-run --out tasks | head -1; echo \"status ${{PIPESTATUS[0]}}\"",
+        env!("CARGO_BIN_EXE_taskwright")
     );
     let output = Command::new("bash").args(["-c", &command]).current_dir(cli.here.path()).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -350,7 +359,7 @@ fn answers_that_cannot_be_written_are_told() {
 #[test]
 fn a_task_may_be_named_by_the_path_of_its_spec() {
     let cli = Cli::new();
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let root = ROOT;
     for (folder, typed) in [
         ("", "harbor-tasks/circle-packing"),
         ("", "./harbor-tasks/circle-packing/"),
@@ -375,7 +384,7 @@ fn a_task_may_be_named_by_the_path_of_its_spec() {
 fn folders_that_cannot_be_meant() {
     let cli = Cli::new();
     std::fs::write(cli.here.path().join("file"), "mine").unwrap();
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let root = ROOT;
     let specs = format!("{root}/harbor-tasks");
     for (arguments, said) in [
         (["--out", ""], "error: an empty path names no place\n  help: write `.` for the current folder\n"),
@@ -419,9 +428,13 @@ fn colours_are_for_a_terminal_that_wants_them() {
     let cli = Cli::new();
     // A terminal of its own for each call; `script` copies what is shown on it.
     let shown = |variables: &[(&str, &str)], command: &str| {
-        let program = env!("CARGO_BIN_EXE_taskwright-cli");
+        let program = env!("CARGO_BIN_EXE_taskwright");
         let mut script = Command::new("script");
-        script.args(["-qec", &command.replace("xtask", &format!("'{program}'")), "/dev/null"]);
+        script.args([
+            "-qec",
+            &command.replace("xtask", &format!("'{program}' --root '{ROOT}'")),
+            "/dev/null",
+        ]);
         script.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
         script.current_dir(cli.here.path()).stdin(Stdio::null()).output()
     };

@@ -55,7 +55,7 @@ fn wrong(commands: &clap::Command, line: &str) -> Option<String> {
 
 #[test]
 fn commands_that_are_named_exist() {
-    let commands = taskwright_cli::commands::command();
+    let commands = taskwright::commands::command();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut all = Vec::new();
     files(root, &mut all);
@@ -72,7 +72,7 @@ fn commands_that_are_named_exist() {
 
 #[test]
 fn what_does_not_exist_is_found() {
-    let commands = taskwright_cli::commands::command();
+    let commands = taskwright::commands::command();
     let found = |text: &str| lines(text).find_map(|line| wrong(&commands, line));
     assert_eq!(found("run `cargo xtask bake`").as_deref(), Some("`cargo xtask bake` is no command"));
     assert_eq!(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use taskwright_testing::{needs_engine, needs_harbor, test};
 
 fn eval(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright-cli"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright"));
     command.arg("eval").args(arguments).stdin(Stdio::null());
     // What a test needs from the network is not to be waited for.
     command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True");

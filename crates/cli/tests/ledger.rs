@@ -21,8 +21,9 @@ impl Place {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright-cli"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright"));
         command
+            .args(["--root", concat!(env!("CARGO_MANIFEST_DIR"), "/../..")])
             .args(words)
             .arg("--ledger")
             .arg(self.path("ledger"))

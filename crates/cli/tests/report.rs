@@ -8,7 +8,7 @@ use taskwright_ledger::Ledger;
 use taskwright_ledger::record::{Agent, Reward, Status, Trial};
 
 fn report(ledger: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_taskwright-cli"))
+    Command::new(env!("CARGO_BIN_EXE_taskwright"))
         .arg("report")
         .arg("--ledger")
         .arg(ledger)

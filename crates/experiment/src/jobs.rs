@@ -1,4 +1,4 @@
-//! Where jobs are kept: `jobs/` in the workspace's root, so that no `cargo clean` takes results away.
+//! Where jobs are kept: [`Workspace::jobs`], `jobs/` if nothing else is said, so that no `cargo clean` takes results away.
 //!
 //! ```text
 //! jobs/NAME-DIGEST/                 Harbor's folder of the job, as `harbor view jobs` expects it
@@ -28,12 +28,11 @@ use serde::{Deserialize, Serialize};
 use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result, failed};
+use taskwright_builder::Workspace;
 use taskwright_builder::lock::LockEntry;
 use taskwright_harbor::job::JobFolder;
 use taskwright_harbor::secret_names::is_sensitive;
 
-/// The folder of the jobs, from the workspace's root.
-pub const FOLDER: &str = "jobs";
 /// The folder of the copies, in that of the jobs.
 pub const INPUTS: &str = ".inputs";
 /// The lowered configuration.
@@ -99,8 +98,8 @@ pub struct Job {
 
 impl Job {
     /// The job of a name.
-    pub fn new(root: &Utf8Path, name: &str) -> Self {
-        Self { name: name.to_owned(), dir: root.join(FOLDER).join(name) }
+    pub fn new(workspace: &Workspace, name: &str) -> Self {
+        Self { name: name.to_owned(), dir: workspace.jobs_dir().join(name) }
     }
 
     /// The job in a folder, wherever that is.
@@ -172,8 +171,8 @@ fn variables(config: &str) -> Vec<String> {
 }
 
 /// The jobs of an experiment, or all there are, by name. Folders that are no jobs of ours are passed over.
-pub fn list(root: &Utf8Path, experiment: Option<&str>) -> Result<Vec<Job>> {
-    let folder = root.join(FOLDER);
+pub fn list(workspace: &Workspace, experiment: Option<&str>) -> Result<Vec<Job>> {
+    let folder = workspace.jobs_dir();
     let entries = match folder.read_dir_utf8() {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -182,7 +181,7 @@ pub fn list(root: &Utf8Path, experiment: Option<&str>) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for entry in entries {
         let entry = entry.map_err(failed("reading", &folder))?;
-        let job = Job::new(root, entry.file_name());
+        let job = Job::new(workspace, entry.file_name());
         let Some(record) = job.record() else { continue };
         if experiment.is_none_or(|experiment| experiment == record.experiment) {
             jobs.push(job);

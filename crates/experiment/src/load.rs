@@ -6,14 +6,12 @@ use std::sync::OnceLock;
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::text::{nearest, one_of};
 use taskwright_base::{Error, Result, failed};
+use taskwright_builder::Workspace;
 use taskwright_language::document::{self, Document};
 use taskwright_language::{Diagnostics, Shapes, reference, schema};
 
 use crate::check;
 use crate::model::Experiment;
-
-/// The folder of the manifests, from the workspace root.
-pub const FOLDER: &str = "experiments";
 
 const HEAD: &str = "\
 # Reference of experiment manifests
@@ -50,9 +48,10 @@ pub fn reference_page() -> String {
     reference::page(HEAD, &schema::schema_of::<Experiment>())
 }
 
-/// The manifest that is meant by `name`: a file, or the name of one in `experiments/`. `here` is the folder that a path
-/// is relative to. The answer is relative to `root`.
-pub fn find(root: &Utf8Path, here: &Utf8Path, name: &str) -> Result<Utf8PathBuf> {
+/// The manifest that is meant by `name`: a file, or the name of one in the workspace's folder of them. `here` is the folder
+/// that a path is relative to. The answer is relative to the workspace's root.
+pub fn find(workspace: &Workspace, here: &Utf8Path, name: &str) -> Result<Utf8PathBuf> {
+    let Workspace { root, experiments, .. } = workspace;
     let path = here.join(name);
     if path.is_file() {
         let full = |path: &Utf8Path| path.canonicalize_utf8().map_err(failed("finding", path));
@@ -60,26 +59,27 @@ pub fn find(root: &Utf8Path, here: &Utf8Path, name: &str) -> Result<Utf8PathBuf>
         return file.strip_prefix(full(root)?).map(Utf8Path::to_owned).map_err(|_| {
             Error::new(format!("`{name}` does not lie in this workspace"))
                 .usage()
-                .hint(format!("put it into `{FOLDER}/`"))
+                .hint(format!("put it into `{experiments}/`"))
         });
     }
-    let inside = Utf8Path::new(FOLDER).join(format!("{name}.toml"));
+    let inside = experiments.join(format!("{name}.toml"));
     if !name.contains('/') && root.join(&inside).is_file() {
         return Ok(inside);
     }
-    let known = names(root);
+    let known = names(&root.join(experiments));
     let hint = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => format!("`{FOLDER}/` holds no manifest; docs/experiments.md shows one"),
-        None => format!("`{FOLDER}/` holds {}", one_of(known.iter().map(String::as_str))),
+        None if known.is_empty() => {
+            format!("`{experiments}/` holds no manifest; docs/experiments.md shows one")
+        }
+        None => format!("`{experiments}/` holds {}", one_of(known.iter().map(String::as_str))),
     };
     Err(Error::new(format!("there is no manifest `{}`", name.escape_debug())).usage().hint(hint))
 }
 
-/// The names of the manifests in `experiments/`.
-fn names(root: &Utf8Path) -> Vec<String> {
-    let mut names: Vec<String> = root
-        .join(FOLDER)
+/// The names of the manifests in a folder.
+fn names(folder: &Utf8Path) -> Vec<String> {
+    let mut names: Vec<String> = folder
         .read_dir_utf8()
         .into_iter()
         .flatten()

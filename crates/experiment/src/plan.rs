@@ -1,6 +1,6 @@
 //! From a manifest to a job: its tasks, the copies it runs from, its configuration and its name.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use taskwright_base::{Digest, Error, Result};
 use taskwright_builder::Workspace;
 use taskwright_harbor::job_config::{JobConfig, TaskConfig};
@@ -63,7 +63,7 @@ impl Plan<'_> {
     pub fn prepare(&self) -> Result<Prepared, ExperimentError> {
         let experiment = &self.document.value;
         let root = &self.workspace.root;
-        let mut files = Copies { root, inputs: Vec::new() };
+        let mut files = Copies { workspace: self.workspace, inputs: Vec::new() };
         let mut record =
             Record::new(&experiment.name, self.document.file(), experiment.reward_key.as_deref());
         let mut tasks = Vec::new();
@@ -85,7 +85,13 @@ impl Plan<'_> {
             }
         }
         let arguments = self.arguments()?;
-        let lowered = lower::lower(experiment, jobs::FOLDER, tasks, self.found.datasets.clone(), &mut files)?;
+        let lowered = lower::lower(
+            experiment,
+            self.workspace.jobs.as_str(),
+            tasks,
+            self.found.datasets.clone(),
+            &mut files,
+        )?;
         let mut config = lowered.config;
         // What is installed beside Harbor, and how it is called, are parts of what is run.
         let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras))
@@ -155,26 +161,26 @@ impl Plan<'_> {
 
 impl Prepared {
     /// The job in its folder.
-    pub fn job(&self, root: &Utf8Path) -> Job {
-        Job::new(root, &self.config.job_name)
+    pub fn job(&self, workspace: &Workspace) -> Job {
+        Job::new(workspace, &self.config.job_name)
     }
 
     /// The same job once more, as another one: for trials that are to be made again although they are there.
-    pub fn again(&mut self, root: &Utf8Path) {
+    pub fn again(&mut self, workspace: &Workspace) {
         let first = self.config.job_name.clone();
         let mut number = 2_u64;
-        while self.job(root).exists() {
+        while self.job(workspace).exists() {
             self.config.job_name = format!("{first}-{number}");
             number += 1;
         }
     }
 
     /// The last of those jobs that are there; the first one if none is.
-    pub fn latest(&mut self, root: &Utf8Path) {
+    pub fn latest(&mut self, workspace: &Workspace) {
         let first = self.config.job_name.clone();
         for number in 2_u64.. {
             let name = format!("{first}-{number}");
-            if !Job::new(root, &name).exists() {
+            if !Job::new(workspace, &name).exists() {
                 break;
             }
             self.config.job_name = name;
@@ -191,14 +197,14 @@ impl Prepared {
     }
 
     /// Makes the copies that the job runs from.
-    pub fn keep(&self, root: &Utf8Path) -> Result<()> {
-        let folder = root.join(jobs::FOLDER).join(jobs::INPUTS);
+    pub fn keep(&self, workspace: &Workspace) -> Result<()> {
+        let folder = workspace.jobs_dir().join(jobs::INPUTS);
         self.inputs.iter().try_for_each(|input| input.keep(&folder))
     }
 
     /// Makes the job's folder, unless it is there.
-    pub fn write(&self, root: &Utf8Path) -> Result<Job> {
-        let job = self.job(root);
+    pub fn write(&self, workspace: &Workspace) -> Result<Job> {
+        let job = self.job(workspace);
         if !job.exists() {
             job.create(&self.yaml()?, &self.record)?;
         }
@@ -208,14 +214,14 @@ impl Prepared {
 
 /// Collects what has to be copied.
 struct Copies<'a> {
-    root: &'a Utf8Path,
+    workspace: &'a Workspace,
     inputs: Vec<Input>,
 }
 
 impl Copies<'_> {
     /// Where the copy will be, from the workspace's root.
     fn keep(&mut self, input: Input) -> Utf8PathBuf {
-        let place = Utf8Path::new(jobs::FOLDER).join(jobs::INPUTS).join(input.path());
+        let place = self.workspace.jobs.join(jobs::INPUTS).join(input.path());
         if !self.inputs.contains(&input) {
             self.inputs.push(input);
         }
@@ -225,11 +231,11 @@ impl Copies<'_> {
 
 impl Files for Copies<'_> {
     fn place(&mut self, path: &SpecPath) -> Result<String> {
-        let input = Input::of(&self.root.join(path.as_path()), Kind::Whole)?;
+        let input = Input::of(&self.workspace.root.join(path.as_path()), Kind::Whole)?;
         Ok(self.keep(input).into_string())
     }
 
     fn text(&mut self, path: &SpecPath) -> Result<String> {
-        inputs::text(&self.root.join(path.as_path()))
+        inputs::text(&self.workspace.root.join(path.as_path()))
     }
 }

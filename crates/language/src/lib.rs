@@ -41,6 +41,8 @@ mod shape;
 mod source;
 #[cfg(feature = "language")]
 mod tree;
+#[cfg(feature = "language")]
+pub mod workspace;
 
 #[cfg(feature = "language")]
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};

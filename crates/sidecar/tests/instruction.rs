@@ -8,8 +8,11 @@ const VALUES: [&str; 9] = ["NAME", "N", "N|IDS", "A", "B", "REV", "SECONDS", "EV
 
 fn accepts(arguments: &[&str]) -> bool {
     let arguments = arguments.iter().map(|argument| if VALUES.contains(argument) { "3" } else { argument });
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_taskwright")).args(arguments).arg("--help").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_taskwright-sidecar"))
+        .args(arguments)
+        .arg("--help")
+        .output()
+        .unwrap();
     output.status.success()
 }
 
@@ -60,7 +63,7 @@ fn the_instruction_and_the_oracle_name_what_is_there() {
 
 #[test]
 fn the_skill_names_what_is_there() {
-    let output = Command::new(env!("CARGO_BIN_EXE_taskwright")).arg("skill").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_taskwright-sidecar")).arg("skill").output().unwrap();
     check("SKILL.md", &String::from_utf8(output.stdout).unwrap(), 12);
 }
 

@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         What::WriteAndLink => write(&workspace, runs, true)?,
     };
     found.peak = peak()?;
-    taskwright_cli::output::print(&serde_json::to_string(&found)?)?;
+    taskwright::output::print(&serde_json::to_string(&found)?)?;
     Ok(())
 }
 

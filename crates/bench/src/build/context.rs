@@ -9,7 +9,7 @@ use super::child::{Found, What};
 use super::generate::Shape;
 use crate::frame::{Clock, Folder};
 use crate::process;
-use taskwright_cli::output::say;
+use taskwright::output::say;
 
 /// What every part needs.
 pub struct Context {

@@ -58,7 +58,7 @@ pub fn measure(context: &Context, workspace: &Utf8Path) -> anyhow::Result<Vero> 
         match process::run(command.arg(fresh.join("task")), &context.clock.stop) {
             Ok(ran) => seconds.push(ran.seconds),
             Err(error) => {
-                taskwright_cli::output::say(&format!("vero is left out: {error:#}"));
+                taskwright::output::say(&format!("vero is left out: {error:#}"));
                 return Ok(Vero { seconds: SURVEYED, source: "vero fails here; the survey's 81 ms a task" });
             }
         }

@@ -23,12 +23,12 @@ const BENCH_SPACE: u64 = GIB;
 /// mends it on Linux and on a Mac. In the last, `{harbor}` and `{toolchain}` stand for the pinned versions.
 #[rustfmt::skip]
 pub const ALL: &[Probe] = &[
-    need("system",      BUILD,  system,        "build on such a machine, or in a container of one", ""),
+    make("system",      BUILD,  system,        "build on such a machine, or in a container of one", ""),
     need("git",         BUILD,  git,           "apt-get install git", "brew install git"),
     need("repository",  BUILD,  repository,    "git init && git add --all && git commit --message 'Start'", ""),
-    need("cargo",       BUILD,  cargo,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
-    need("rustc",       BUILD,  rustc,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
-    need("static libc", BUILD,  static_libc,   "apt-get install gcc libc6-dev", "build on x86-64 Linux"),
+    make("cargo",       BUILD,  cargo,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
+    make("rustc",       BUILD,  rustc,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
+    make("static libc", BUILD,  static_libc,   "apt-get install gcc libc6-dev", "build on x86-64 Linux"),
     need("disk space",  BUILD,  disk_space,    "cargo xtask clean --store, or remove something else", ""),
     help("reflinks",    BUILD,  reflinks,      "", ""),
     help("hard links",  BUILD,  hard_links,    "put `target` on another file system, such as ext4, xfs or btrfs", ""),
@@ -52,7 +52,18 @@ const fn need(
     linux: &'static str,
     macos: &'static str,
 ) -> Probe {
-    Probe { name, needed_for, required: true, look, linux, macos }
+    Probe { name, needed_for, required: true, compiles: false, look, linux, macos }
+}
+
+/// The same, where the binary for the images is compiled.
+const fn make(
+    name: &'static str,
+    needed_for: &'static [Purpose],
+    look: Look,
+    linux: &'static str,
+    macos: &'static str,
+) -> Probe {
+    Probe { compiles: true, ..need(name, needed_for, look, linux, macos) }
 }
 
 /// It only helps.

@@ -61,7 +61,7 @@ impl Fake {
 
     fn examine(self) -> Diagnosis {
         let machine: Arc<dyn Machine> = Arc::new(self);
-        examine(&machine, Utf8Path::new("/specs"), Duration::from_secs(20))
+        examine(&machine, &Workspace::new("/specs"), Duration::from_secs(20))
     }
 
     /// The one line that is not well, as `name: state, found, problem, remedy`.
@@ -270,7 +270,7 @@ fn what_hangs_costs_only_its_own_answer() {
     let machine: Arc<dyn Machine> = Arc::new(fake);
     let started = Instant::now();
     // Long enough for all others to answer on a busy machine, and nowhere near the minute that the one hangs.
-    let diagnosis = examine(&machine, Utf8Path::new("/specs"), Duration::from_secs(5));
+    let diagnosis = examine(&machine, &Workspace::new("/specs"), Duration::from_secs(5));
     assert!(started.elapsed() < Duration::from_secs(50));
     assert_eq!(diagnosis.missing_for(Purpose::Run), ["docker", "buildx", "compose"]);
     assert!(diagnosis.is_ready(&[Purpose::Build]));

@@ -226,6 +226,7 @@ impl Ingredients {
             inner_tasks: self.inner.as_ref().map(|inner| inner.digest.to_string()),
             requirements: self.locked().map(|locked| locked.digest.to_string()),
             templates: self.templates.digest().to_string(),
+            taskwright: self.binary.version.map(str::to_owned),
             binary: self.binary.entry.digest().to_string(),
             tree: tree.digest().to_string(),
             harbor: harbor.to_string(),

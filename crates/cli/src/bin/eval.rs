@@ -1,5 +1,5 @@
 //! The command line with what scores candidates, and without a ledger: compiled when `cargo xtask eval` is first called.
 
 fn main() -> std::process::ExitCode {
-    taskwright_cli::main()
+    taskwright::main()
 }

@@ -40,8 +40,8 @@ fn start(space: &Space, prepared: &Prepared) -> (Harbor, Job) {
     let always = std::sync::Arc::new(true.into());
     signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, always).unwrap();
     let harbor = Harbor::find(&space.root, prepared).unwrap();
-    prepared.keep(&space.root).unwrap();
-    (harbor, prepared.write(&space.root).unwrap())
+    prepared.keep(&space.workspace()).unwrap();
+    (harbor, prepared.write(&space.workspace()).unwrap())
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_run_is_watched_kept_and_finished() {
     assert_eq!((progress.graded, progress.errored, progress.running), (4, 0, 0));
     assert_eq!(progress.mean, Some(0.5));
     assert!(progress.missing.is_empty());
-    assert_eq!(jobs::list(&space.root, Some("tiny")).unwrap(), std::slice::from_ref(&job));
+    assert_eq!(jobs::list(&space.workspace(), Some("tiny")).unwrap(), std::slice::from_ref(&job));
 
     // Harbor's own record says what was asked for, and where it ran from.
     let config: serde_json::Value =
@@ -87,7 +87,7 @@ fn a_run_is_watched_kept_and_finished() {
     let mut again = space.prepare("tiny.toml").unwrap();
     assert_ne!(again.config.job_name, prepared.config.job_name, "the task was edited");
     again = prepared.clone();
-    again.again(&space.root);
+    again.again(&space.workspace());
     assert_eq!(again.config.job_name, format!("{}-2", prepared.config.job_name));
 }
 
@@ -161,7 +161,7 @@ fn what_harbor_refuses_is_said_in_its_words() {
         3,
     );
     let harbor = Harbor::find(&space.root, &prepared).unwrap();
-    prepared.keep(&space.root).unwrap();
+    prepared.keep(&space.workspace()).unwrap();
     let said = harbor.check(&prepared.yaml().unwrap()).unwrap_err().to_string();
     assert!(said.contains("TRY_NO_SUCH_VARIABLE") || said.contains("max_trns"), "{said}");
     prepared.config.agents.truncate(1);

@@ -188,8 +188,8 @@ fn copies_are_made_once_and_stay_as_they_were() {
     }
     space.write("m.toml", "name = \"m\"\n[[tasks]]\npath = \"bench\"\n[[agents]]\nname = \"nop\"\n");
     let prepared = space.prepare("m.toml").unwrap();
-    prepared.keep(&space.root).unwrap();
-    prepared.keep(&space.root).unwrap();
+    prepared.keep(&space.workspace()).unwrap();
+    prepared.keep(&space.workspace()).unwrap();
     let copy = space.root.join(prepared.config.tasks[0].path.as_ref().unwrap().to_str().unwrap());
     assert_eq!(fs::read_to_string(copy.join("solution/inside")).unwrap(), "linked");
     assert!(copy.join("solution/inside").is_symlink());
@@ -200,11 +200,11 @@ fn copies_are_made_once_and_stay_as_they_were() {
         std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o777
     };
     assert_eq!(mode(&copy.join("solution/solve.sh")), mode(&space.root.join("bench/one/solution/solve.sh")));
-    let inputs = space.root.join(jobs::FOLDER).join(jobs::INPUTS);
+    let inputs = space.workspace().jobs_dir().join(jobs::INPUTS);
     assert_eq!(inputs.read_dir_utf8().unwrap().count(), 1, "nothing is left of the staging");
 
     fs::write(copy.join("instruction.md"), "edited").unwrap();
-    let said = prepared.keep(&space.root).unwrap_err();
+    let said = prepared.keep(&space.workspace()).unwrap_err();
     assert!(said.to_string().contains("was changed after it was made"), "{said}");
 
     for (name, make) in [("dangling", "/nonexistent"), ("folder", "../../..")] {

@@ -93,7 +93,7 @@ impl Stage {
             "/usr/local/bin/taskwright",
             "serve",
         ]);
-        let binary = env!("CARGO_BIN_EXE_taskwright");
+        let binary = env!("CARGO_BIN_EXE_taskwright-sidecar");
         let to = |container: &str, path: &str| format!("{container}:{path}");
         must(&["cp", binary, &to(&sidecar, "/usr/local/bin/taskwright")]);
         must(&["cp", image.to_str().unwrap(), &to(&sidecar, "/taskwright")]);

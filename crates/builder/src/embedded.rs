@@ -1,0 +1,19 @@
+//! What this program was built with: the `taskwright` binary for the images, or the sources to compile it from.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+/// The binary, where the feature `embedded` has put it into this program.
+#[cfg(feature = "embedded")]
+pub const BINARY: Option<&[u8]> = Some(include_bytes!(env!("TASKWRIGHT_BINARY")));
+/// The binary, where the feature `embedded` has put it into this program.
+#[cfg(not(feature = "embedded"))]
+pub const BINARY: Option<&[u8]> = None;
+
+/// The root of the sources that this program was compiled from. One that has its binary with it does not say where they were.
+pub fn sources() -> Option<Utf8PathBuf> {
+    #[cfg(feature = "embedded")]
+    let folder = None;
+    #[cfg(not(feature = "embedded"))]
+    let folder = Some(env!("CARGO_MANIFEST_DIR"));
+    folder.and_then(|folder| Utf8Path::new(folder).ancestors().nth(2)).map(Utf8Path::to_owned)
+}

@@ -1,0 +1,5 @@
+//! `cargo xtask`.
+
+fn main() -> std::process::ExitCode {
+    taskwright::main()
+}

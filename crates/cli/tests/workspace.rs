@@ -1,0 +1,159 @@
+//! Which workspace a command works in, and what makes a repository one.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A repository of somebody's own, with a stand-in for the binary that goes into images.
+fn repository() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for words in [
+        &["init", "--quiet", "--initial-branch=main"][..],
+        &["config", "user.name", "Somebody"],
+        &["config", "user.email", "somebody@example.org"],
+    ] {
+        assert!(Command::new("git").args(words).current_dir(folder.path()).status().unwrap().success());
+    }
+    write(folder.path(), "bin/taskwright", "#!/bin/sh\n");
+    folder
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_taskwright"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The same command that an installed program would be: nothing of cargo around it.
+fn installed(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_taskwright"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("CARGO")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn init_makes_a_workspace_that_builds_at_once_from_any_folder_below() {
+    let folder = repository();
+    let root = folder.path();
+    let made = run(root, &["init", "--task", "sort"]);
+    assert!(made.status.success(), "{}", said(&made));
+    let file = fs::read_to_string(root.join("taskwright.toml")).unwrap();
+    write(root, "taskwright.toml", &format!("{file}binary = \"bin/taskwright\"\n"));
+
+    let built = run(&root.join("harbor-tasks/sort"), &["build"]);
+    assert!(built.status.success(), "{}", said(&built));
+    assert!(root.join(".taskwright/tasks/sort/task.toml").is_file());
+    let status = Command::new("git").args(["status", "--porcelain"]).current_dir(root).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(!status.contains("?? .taskwright"), "what is made is ignored: {status}");
+    let again = run(root, &["build-tasks", "--locked"]);
+    assert!(
+        again.status.success() && String::from_utf8_lossy(&again.stdout).contains("1 up to date"),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn init_leaves_what_is_there() {
+    let folder = repository();
+    let root = folder.path();
+    let mine = [
+        ("taskwright.toml", "specs = \"tasks\"\n"),
+        (".gitignore", "/ledger\nmine"),
+        (".pre-commit-config.yaml", "repos: []\n"),
+        ("tasks/mine/spec.toml", "name = \"mine\"\n"),
+    ];
+    for (path, text) in mine {
+        write(root, path, text);
+    }
+    let made = run(root, &["init", "--xtask"]);
+    assert!(made.status.success(), "{}", said(&made));
+    for (path, text) in mine.iter().filter(|(path, _)| *path != ".gitignore") {
+        assert_eq!(fs::read_to_string(root.join(path)).unwrap(), *text, "{path}");
+    }
+    assert!(!root.join("tasks/first-task").exists(), "there are specs already");
+    assert!(root.join("xtask/src/main.rs").is_file());
+    let ignored = fs::read_to_string(root.join(".gitignore")).unwrap();
+    assert!(ignored.starts_with("/ledger\nmine\n/target/harbor-tasks/\n"), "{ignored}");
+    assert_eq!(ignored.matches("ledger").count(), 1);
+    // A second time there is nothing left to do.
+    let again = run(root, &["init", "--xtask"]);
+    assert!(!String::from_utf8_lossy(&again.stdout).contains("made "), "{again:?}");
+}
+
+#[test]
+fn the_nearest_file_upwards_says_where_the_parts_are() {
+    let folder = repository();
+    let root = folder.path().canonicalize().unwrap();
+    write(&root, "taskwright.toml", "");
+    write(
+        &root,
+        "inner/taskwright.toml",
+        "specs = \"s\"\noutput = \"../made/tasks\"\ncache = \"../made/cache\"\nledger = \"results\"\n",
+    );
+    write(&root, "inner/below/here", "");
+    let listed = run(&root.join("inner/below"), &["build-tasks", "--dry-run", "--message-format", "json"]);
+    assert!(listed.status.success(), "{}", said(&listed));
+    let made = run(&root.join("inner/below"), &["new", "x"]);
+    assert!(made.status.success() && root.join("inner/s/x/spec.toml").is_file(), "{}", said(&made));
+    let trials = run(&root.join("inner"), &["trials"]);
+    assert!(said(&trials).contains("inner/results"), "{}", said(&trials));
+    // `--root` names another one, before or after the command.
+    for arguments in [["--root", "..", "new", "y"], ["new", "--root", "..", "z"]] {
+        assert!(run(&root.join("inner"), &arguments).status.success());
+    }
+    assert!(
+        root.join("harbor-tasks/y/spec.toml").is_file() && root.join("harbor-tasks/z/spec.toml").is_file()
+    );
+}
+
+#[test]
+fn no_workspace_and_a_wrong_one_are_said() {
+    let folder = repository();
+    let root = folder.path();
+    let none = installed(root, &["build"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        said(&none).contains("is in no workspace") && said(&none).contains("taskwright init"),
+        "{}",
+        said(&none)
+    );
+    write(root, "taskwright.toml", "spec = \"tasks\"\noutput = \".\"\nspecs = \"../elsewhere\"\n");
+    let wrong = run(root, &["build-tasks"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    for words in ["taskwright.toml:1:1", "did you mean `specs`", "taskwright.toml:2:", "taskwright.toml:3:"] {
+        assert!(said(&wrong).contains(words), "{words}: {}", said(&wrong));
+    }
+    assert_eq!(run(root, &["--root", "nowhere", "build-tasks"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_program_calls_itself_what_it_was_called() {
+    let folder = repository();
+    for (output, name, other) in [
+        (installed(folder.path(), &["build", "--help"]), "taskwright build", "cargo xtask"),
+        (run(folder.path(), &["build", "--help"]), "cargo xtask build-tasks", "  taskwright"),
+    ] {
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(name) && !text.contains(other), "{text}");
+    }
+}
