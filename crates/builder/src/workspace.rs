@@ -262,6 +262,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_says_where_the_parts_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap().join("inner");
+        fs::create_dir_all(root.join("below")).unwrap();
+        let text = "specs = \".\"\noutput = \"../made/tasks\"\nledger = \"results\"\nbinary = \"bin/tw\"\n";
+        fs::write(root.join(file::FILE), text).unwrap();
+        assert_eq!(Workspace::root_of(&root.join("below")).unwrap(), root);
+        let workspace = Workspace::open(&root).unwrap();
+        assert_eq!(workspace.specs, "");
+        assert_eq!(workspace.out, root.with_file_name("made").join("tasks"));
+        assert_eq!(workspace.ledger, root.join("results"));
+        assert_eq!((workspace.jobs.as_str(), workspace.cache.as_str()), ("jobs", "target/taskwright"));
+        assert!(matches!(workspace.binary, Binary::Prebuilt(path) if path == "bin/tw"));
+        assert!(Workspace::root_of(Utf8Path::new("/")).unwrap_err().is_usage());
+    }
+
+    #[test]
     fn the_binary_is_rebuilt_when_any_crate_in_it_changes() {
         let mut crates = BTreeSet::new();
         made_of("sidecar", &mut crates);

@@ -115,8 +115,6 @@ fn the_nearest_file_upwards_says_where_the_parts_are() {
     assert!(listed.status.success(), "{}", said(&listed));
     let made = run(&root.join("inner/below"), &["new", "x"]);
     assert!(made.status.success() && root.join("inner/s/x/spec.toml").is_file(), "{}", said(&made));
-    let trials = run(&root.join("inner"), &["trials"]);
-    assert!(said(&trials).contains("inner/results"), "{}", said(&trials));
     // `--root` names another one, before or after the command.
     for arguments in [["--root", "..", "new", "y"], ["new", "--root", "..", "z"]] {
         assert!(run(&root.join("inner"), &arguments).status.success());
@@ -137,10 +135,10 @@ fn no_workspace_and_a_wrong_one_are_said() {
         "{}",
         said(&none)
     );
-    write(root, "taskwright.toml", "spec = \"tasks\"\noutput = \".\"\nspecs = \"../elsewhere\"\n");
+    write(root, "taskwright.toml", "cash = \"c\"\noutput = \".\"\nspecs = \"../elsewhere\"\n");
     let wrong = run(root, &["build-tasks"]);
     assert_eq!(wrong.status.code(), Some(1));
-    for words in ["taskwright.toml:1:1", "did you mean `specs`", "taskwright.toml:2:", "taskwright.toml:3:"] {
+    for words in ["taskwright.toml:1:1", "did you mean `cache`", "taskwright.toml:2:", "taskwright.toml:3:"] {
         assert!(said(&wrong).contains(words), "{words}: {}", said(&wrong));
     }
     assert_eq!(run(root, &["--root", "nowhere", "build-tasks"]).status.code(), Some(2));
