@@ -133,7 +133,7 @@ impl LockEntry {
         lines
     }
 
-    fn fields(&self) -> [(&'static str, Option<&str>); 12] {
+    fn fields(&self) -> [(&'static str, Option<&str>); 13] {
         [
             ("version", Some(&self.version)),
             ("spec", Some(&self.spec)),
