@@ -409,6 +409,33 @@ fn folders_that_cannot_be_meant() {
 }
 
 #[test]
+fn migrating_writes_all_or_nothing_and_says_what_to_know() {
+    let cli = Cli::new();
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrate/tests/data");
+    let said = cli.run(&["migrate", suite, "--out", "specs", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.all());
+    let answer: Value = serde_json::from_str(&said.stdout).unwrap();
+    let made = answer["made"].as_array().unwrap();
+    assert_eq!(made.len(), 3);
+    for spec in made {
+        assert!(["changed", "not_carried", "to_decide"].iter().all(|list| spec[list].is_array()), "{spec}");
+    }
+    let specs = cli.here.path().join("specs");
+    assert!(specs.join("optimize-questions/spec.toml").is_file());
+    // One that is there keeps the others from being made.
+    std::fs::remove_dir_all(specs.join("packing")).unwrap();
+    let again = cli.run(&["migrate", suite, "--out", "specs"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    assert!(!specs.join("packing").exists());
+    let human = cli.run(&["migrate", &format!("{suite}/questions/build.yaml"), "--out", "others"]).stdout;
+    for title in ["changed in meaning", "not carried", "to decide"] {
+        assert!(human.contains(&format!("\n{title}\nline  key")), "{human}");
+    }
+    assert_eq!(cli.run(&["migrate", "gone"]).code, Some(2));
+}
+
+#[test]
 fn completions_are_for_a_command_that_can_be_typed() {
     let cli = Cli::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
