@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use serde::Serialize;
+use taskwright::exit::{self, Status};
+use taskwright::{interrupt, output};
 use taskwright_base::number::mean;
 use taskwright_base::table::Table;
-use taskwright_cli::exit::{self, Status};
-use taskwright_cli::{interrupt, output};
 use taskwright_ledger::Score;
 use taskwright_ledger::leaderboard::{Rules, rank};
 use taskwright_ledger::record;
