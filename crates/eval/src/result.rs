@@ -99,3 +99,21 @@ impl SampleResult {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taskwright_testing::test;
+
+    #[test]
+    fn what_is_read_from_a_record_is_what_was_written() {
+        for value in
+            [1.530_032_948, 0.1 + 0.2, 5e-324, f64::MAX, 9_007_199_254_740_993.0, 2.166_666_666_664_5]
+        {
+            let score = Score { score: value, metrics: BTreeMap::new(), feedback: None };
+            let written = SampleResult::new("a", Outcome::Scored(score), Some(value));
+            let text = serde_json::to_string(&written).unwrap();
+            assert_eq!(serde_json::from_str::<SampleResult>(&text).unwrap(), written, "{text}");
+        }
+    }
+}
