@@ -24,10 +24,6 @@ pub enum Needs {
     Bench,
 }
 
-/// What trials are read by is compiled for the first build too, and that must not wait for it to be optimised: it is compiled once
-/// more for programs that read a hundred thousand trials. What they alone need is optimised by the workspace's own profile.
-const OPTIMIZED: [&str; 3] = ["taskwright-base", "taskwright-harbor", "serde_json"];
-
 /// A program that has more commands.
 struct Program {
     package: &'static str,
@@ -35,7 +31,6 @@ struct Program {
     name: &'static str,
     /// What is compiled when it is first called.
     what: &'static str,
-    optimized: &'static [&'static str],
 }
 
 fn program(needs: Needs) -> Program {
@@ -45,21 +40,18 @@ fn program(needs: Needs) -> Program {
             features: "eval",
             name: "taskwright-eval",
             what: "what scores candidates",
-            optimized: &[],
         },
         Needs::Trials => Program {
             package: "taskwright",
             features: "trials",
             name: "taskwright",
             what: "the commands for trials",
-            optimized: &OPTIMIZED,
         },
         Needs::Bench => Program {
             package: "taskwright-bench",
             features: "",
             name: "taskwright-bench",
             what: "what measures",
-            optimized: &OPTIMIZED,
         },
     }
 }
@@ -83,15 +75,6 @@ pub fn hand_over(needs: Needs) -> anyhow::Result<Status> {
     cargo.args(["run", "--quiet", "--manifest-path"]).arg(root.join("Cargo.toml"));
     cargo.args(["--package", program.package, "--bin", program.name, "--no-default-features"]);
     cargo.args(["--features", program.features]);
-    for package in program.optimized {
-        let profile = format!("profile.dev.package.{package}");
-        cargo.args([
-            "--config",
-            &format!("{profile}.opt-level=2"),
-            "--config",
-            &format!("{profile}.debug-assertions=false"),
-        ]);
-    }
     let error = cargo.arg("--").args(std::env::args_os().skip(1)).exec();
     Err(error).context("starting cargo")
 }
