@@ -92,9 +92,9 @@ fn wrong_usage_is_explained_and_ends_with_2() {
     --- stderr
     error: unrecognized subcommand 'build-task'
 
-      tip: a similar subcommand exists: 'build-tasks'
+      tip: some similar subcommands exist: 'build', 'build-tasks'
 
-    Usage: cargo xtask <COMMAND>
+    Usage: cargo xtask [OPTIONS] <COMMAND>
 
     For more information, try '--help'.
     "#);

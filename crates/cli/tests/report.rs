@@ -88,7 +88,7 @@ fn a_page_shows_what_the_verifier_said_of_a_trial_that_came_to_nothing() {
     assert!(Command::new("cp").arg("-r").args([&own, &job]).status().unwrap().success());
     let said =
         |trial: &str, text: &str| fs::write(job.join(trial).join("verifier/test-stdout.txt"), text).unwrap();
-    said("fails__4xhe3v9", "expected 4, found 5\npassword=correct-horse-battery\n");
+    said("fails__4xhe3v9", "expected 4, found 5\nDB_PASSWORD=correct-horse-battery\n");
     said("passes__mqi35G4", "all well\n");
     let import = Command::new(env!("CARGO_BIN_EXE_taskwright"))
         .args(["import", "--ledger"])

@@ -211,9 +211,12 @@ impl Build<'_> {
         let Looked { plans, held_to, .. } = looked;
         let OutputFolder { publisher, mut pending } = output;
         let mut report = self.report(plans);
-        report.tasks.extend(self.orphans(state, plans, &pending.forgotten));
         if self.is_held_to_lock() && self.options.names.is_empty() {
             report.errors.extend(refuse_strangers(plans, held_to));
+        }
+        // What the lock is refused for says it already.
+        if report.errors.is_empty() {
+            report.tasks.extend(self.orphans(state, plans, &pending.forgotten));
         }
         if self.is_settled(state, plans) && pending.forgotten.is_empty() {
             return report;

@@ -139,7 +139,7 @@ fn a_task_that_the_lock_does_not_know_is_refused() {
 fn a_lock_that_knows_a_task_too_many_is_refused() {
     let said = refused(|space| space.remove("harbor-tasks/beta"));
     insta::assert_snapshot!(said, @r#"
-    alpha: up to date, beta: of no spec, error: the lock describes `beta`, which no spec does
+    alpha: up to date, error: the lock describes `beta`, which no spec does
     the lock describes `beta`, which no spec does
     help: run `cargo xtask build-tasks` and commit `taskwright.lock`
     "#);

@@ -131,34 +131,21 @@ fn an_agent_that_cannot_be_made_is_the_candidates_failure() {
 }
 
 #[test]
-fn no_exception_that_an_agent_brings_about_takes_its_sample_out_of_the_mean() {
+fn an_agents_own_exception_counts_whatever_it_is_called() {
     needs_harbor();
     needs_engine();
-    // Named as what a model's service raises, and raised by Harbor's own code because of what the agent did before.
-    let faults = [
-        "class RateLimitError(Exception):\n    pass\n    \nasync def run(self, instruction, environment, context):\n    \
-         raise RateLimitError('quota exceeded (really)')\n",
-        "async def run(self, instruction, environment, context):\n    await environment.stop(delete=True)\n    \
-         await environment.exec('true')\n    raise RuntimeError('it still runs')\n",
-    ];
-    std::thread::scope(|scope| {
-        for fault in faults {
-            scope.spawn(move || {
-                let appended = |candidate: &Path| {
-                    let file = candidate.join("arithmetic_agent/agent.py");
-                    let old = std::fs::read_to_string(&file).unwrap();
-                    std::fs::write(&file, format!("{old}\n\n{fault}\nArithmeticAgent.run = run\n")).unwrap();
-                };
-                let folder = tempfile::tempdir().unwrap();
-                let evaluation = evaluate(folder.path(), appended, &["mul-train"], &sums());
-                let (sample, all) = (&evaluation.result.samples[0], &evaluation.result.aggregate);
-                assert_eq!(
-                    (sample.value, sample.error_class()),
-                    (Some(-1.0), Some(ErrorClass::Candidate)),
-                    "{evaluation:#?}"
-                );
-                assert_eq!((all.mean, all.infrastructure_errors), (Some(-1.0), 0), "{evaluation:#?}");
-            });
-        }
-    });
+    // Named as what a model's service raises.
+    let fault = "class RateLimitError(Exception):\n    pass\n\nasync def run(self, instruction, environment, context):\n    \
+                 raise RateLimitError('quota exceeded (really)')\n";
+    let appended = |candidate: &Path| {
+        let file = candidate.join("arithmetic_agent/agent.py");
+        let old = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{old}\n\n{fault}\nArithmeticAgent.run = run\n")).unwrap();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let evaluation = evaluate(folder.path(), appended, &["mul-train"], &sums());
+    let (sample, all) = (&evaluation.result.samples[0], &evaluation.result.aggregate);
+    let found = (sample.value, sample.error_class());
+    assert_eq!(found, (Some(-1.0), Some(ErrorClass::Candidate)), "{evaluation:#?}");
+    assert_eq!((all.mean, all.infrastructure_errors), (Some(-1.0), 0), "{evaluation:#?}");
 }
