@@ -111,10 +111,10 @@ fn the_nearest_file_upwards_says_where_the_parts_are() {
         "specs = \"s\"\noutput = \"../made/tasks\"\ncache = \"../made/cache\"\nledger = \"results\"\n",
     );
     write(&root, "inner/below/here", "");
-    let made = run(&root.join("inner/below"), &["new", "x"]);
+    let made = run(&root.join("inner/below"), &["new", "x", "--mode", "a"]);
     assert!(made.status.success() && root.join("inner/s/x/spec.toml").is_file(), "{}", said(&made));
     // `--root` names another one, before or after the command.
-    for arguments in [["--root", "..", "new", "y"], ["new", "--root", "..", "z"]] {
+    for arguments in [["--root", "..", "new", "y", "--mode", "a"], ["new", "--root", "..", "z", "--mode", "a"]] {
         assert!(run(&root.join("inner"), &arguments).status.success());
     }
     assert!(
