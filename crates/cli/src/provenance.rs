@@ -14,7 +14,8 @@ use taskwright_ledger::record::Provenance;
 /// What is known of each task, by the content digest that Harbor computes for it: what the lock says now, and what it
 /// said when an experiment was run.
 pub fn by_digest() -> anyhow::Result<HashMap<String, Provenance>> {
-    let workspace = workspace::this()?;
+    // A ledger may be filled where there is no workspace: then nothing is known of what tasks were built from.
+    let Some(workspace) = workspace::around()? else { return Ok(HashMap::new()) };
     let jobs = jobs::list(&workspace, None).unwrap_or_default();
     let mut known: HashMap<String, Provenance> = jobs.iter().flat_map(of_job).collect();
     let lock = Lock::read(&workspace.lock_file())?.unwrap_or_default();
@@ -52,7 +53,8 @@ fn of_entry(spec: String, entry: LockEntry) -> (String, Provenance) {
 /// How the current lock differs from the task that a trial was made with; none if it does not, or says nothing of it.
 pub fn drift(trial: &Trial) -> anyhow::Result<Option<String>> {
     let Some(digest) = &trial.task_digest else { return Ok(None) };
-    let lock = Lock::read(&workspace::this()?.lock_file())?.unwrap_or_default();
+    let Some(workspace) = workspace::around()? else { return Ok(None) };
+    let lock = Lock::read(&workspace.lock_file())?.unwrap_or_default();
     let spec = match &trial.provenance {
         Some(provenance) => Some(provenance.spec.as_str()),
         None => trial.task_folder.as_deref(),

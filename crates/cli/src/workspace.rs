@@ -60,11 +60,22 @@ pub fn set_root(folder: &Utf8Path) -> anyhow::Result<()> {
 /// # Errors
 /// There is none, or its `taskwright.toml` is wrong.
 pub fn this() -> anyhow::Result<Workspace> {
-    let root = match ROOT.get() {
-        Some(root) => root.clone(),
-        None => Workspace::root_of(&here()?)?,
-    };
-    Ok(Workspace::open(root)?)
+    Ok(Workspace::open(root()?)?)
+}
+
+/// The same, for commands that work without one: none if there is none.
+///
+/// # Errors
+/// Its `taskwright.toml` is wrong.
+pub fn around() -> anyhow::Result<Option<Workspace>> {
+    Ok(root().ok().map(Workspace::open).transpose()?)
+}
+
+fn root() -> anyhow::Result<Utf8PathBuf> {
+    match ROOT.get() {
+        Some(root) => Ok(root.clone()),
+        None => Ok(Workspace::root_of(&here()?)?),
+    }
 }
 
 /// A path given on the command line, from where the command was called.

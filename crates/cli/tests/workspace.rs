@@ -114,7 +114,9 @@ fn the_nearest_file_upwards_says_where_the_parts_are() {
     let made = run(&root.join("inner/below"), &["new", "x", "--mode", "a"]);
     assert!(made.status.success() && root.join("inner/s/x/spec.toml").is_file(), "{}", said(&made));
     // `--root` names another one, before or after the command.
-    for arguments in [["--root", "..", "new", "y", "--mode", "a"], ["new", "--root", "..", "z", "--mode", "a"]] {
+    for arguments in
+        [["--root", "..", "new", "y", "--mode", "a"], ["new", "--root", "..", "z", "--mode", "a"]]
+    {
         assert!(run(&root.join("inner"), &arguments).status.success());
     }
     assert!(
@@ -142,6 +144,21 @@ fn no_workspace_and_a_wrong_one_are_said() {
         assert!(said(&wrong).contains(words), "{words}: {}", said(&wrong));
     }
     assert_eq!(run(root, &["--root", "nowhere", "build-tasks"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_ledger_needs_no_workspace() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = taskwright_testing::own_jobs().join("jobs/two-attempts");
+    let ledger = ["--ledger", "ledger"];
+    let import = run(folder.path(), &[&["import", job.to_str().unwrap()][..], &ledger].concat());
+    assert!(String::from_utf8_lossy(&import.stdout).contains("10 of 10 trials"), "{import:?}");
+    for command in ["trials", "leaderboard", "verify"] {
+        let output = run(folder.path(), &[&[command][..], &ledger].concat());
+        assert!(output.status.success(), "{command}: {}", said(&output));
+    }
+    let shown = run(folder.path(), &[&["show", "passes__mqi35G4"][..], &ledger].concat());
+    assert!(shown.status.success(), "{}", said(&shown));
 }
 
 #[test]
