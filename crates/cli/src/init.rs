@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     made.file(FILE, &places(&root))?;
     let workspace = Workspace::open(&root)?;
     made.lines(".gitignore", &ignored(&workspace))?;
-    if !holds_specs(&workspace) {
+    if !workspace::holds_specs(&root.join(&workspace.specs)).unwrap_or(false) {
         let task = scaffold(&workspace, &arguments.task, model::Mode::A, &*interrupt::flag()?)?;
         made.say("made", task.folder.as_str());
     }
@@ -86,12 +86,6 @@ fn ignored(workspace: &Workspace) -> Vec<String> {
     let places =
         [&workspace.out, &workspace.lost_dir(), &workspace.cache, &workspace.ledger, &workspace.jobs];
     places.into_iter().filter_map(|path| inside(path)).collect()
-}
-
-fn holds_specs(workspace: &Workspace) -> bool {
-    let specs = workspace.root.join(&workspace.specs);
-    let mut entries = specs.read_dir_utf8().into_iter().flatten().flatten();
-    entries.any(|entry| entry.path().join("spec.toml").exists())
 }
 
 /// What was made, and what was there.

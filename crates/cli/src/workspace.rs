@@ -114,14 +114,18 @@ fn specs_folder(workspace: &Workspace, named: &Utf8Path) -> anyhow::Result<Utf8P
             "copy the specs into it: what they build from is committed with them",
         );
     };
-    let mut entries = folder.read_dir_utf8().with_context(|| format!("reading `{named}`"))?.flatten();
-    if !entries.any(|entry| entry.path().join("spec.toml").exists()) {
+    if !holds_specs(&folder).with_context(|| format!("reading `{named}`"))? {
         return wrong(
             format!("`{named}` holds no spec"),
             "a spec is a `spec.toml` in a folder of its own there, as in `harbor-tasks/digits/spec.toml`",
         );
     }
     Ok(inside.to_owned())
+}
+
+/// Whether a folder in this one holds a spec.
+pub fn holds_specs(folder: &Utf8Path) -> std::io::Result<bool> {
+    Ok(folder.read_dir_utf8()?.flatten().any(|entry| entry.path().join("spec.toml").exists()))
 }
 
 /// The name by which a task or a spec is known, for what was typed: that name, or the path of the spec's folder or file,

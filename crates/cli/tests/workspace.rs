@@ -26,13 +26,14 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taskwright"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_taskwright"))
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    command(folder, arguments).output().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -41,13 +42,7 @@ fn said(output: &Output) -> String {
 
 /// The same command that an installed program would be: nothing of cargo around it.
 fn installed(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_taskwright"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("CARGO")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    command(folder, arguments).env_remove("CARGO").output().unwrap()
 }
 
 #[test]

@@ -23,23 +23,23 @@ const BENCH_SPACE: u64 = GIB;
 /// mends it on Linux and on a Mac. In the last, `{harbor}` and `{toolchain}` stand for the pinned versions.
 #[rustfmt::skip]
 pub const ALL: &[Probe] = &[
-    make("system",      BUILD,  system,        "build on such a machine, or in a container of one", ""),
+    need("system",      BUILD,  system,        "build on such a machine, or in a container of one", "").where_compiled(),
     need("git",         BUILD,  git,           "apt-get install git", "brew install git"),
     need("repository",  BUILD,  repository,    "git init && git add --all && git commit --message 'Start'", ""),
-    make("cargo",       BUILD,  cargo,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
-    make("rustc",       BUILD,  rustc,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}"),
-    make("static libc", BUILD,  static_libc,   "apt-get install gcc libc6-dev", "build on x86-64 Linux"),
+    need("cargo",       BUILD,  cargo,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}").where_compiled(),
+    need("rustc",       BUILD,  rustc,         "apt-get install rustup && {toolchain}", "brew install rustup && {toolchain}").where_compiled(),
+    need("static libc", BUILD,  static_libc,   "apt-get install gcc libc6-dev", "build on x86-64 Linux").where_compiled(),
     need("disk space",  BUILD,  disk_space,    "cargo xtask clean --store, or remove something else", ""),
-    help("reflinks",    BUILD,  reflinks,      "", ""),
-    help("hard links",  BUILD,  hard_links,    "put `target` on another file system, such as ext4, xfs or btrfs", ""),
+    need("reflinks",    BUILD,  reflinks,      "", "").that_helps(),
+    need("hard links",  BUILD,  hard_links,    "put `target` on another file system, such as ext4, xfs or btrfs", "").that_helps(),
     need("docker",      IMAGES, docker,        "apt-get install docker.io", "brew install --cask docker-desktop"),
     // Debian's own packages of these two are too old before its release 14.
     need("buildx",      IMAGES, buildx,        "apt-get install docker-buildx-plugin (from https://download.docker.com/linux/debian)", "brew install docker-buildx"),
     need("compose",     RUN,    compose,       "apt-get install docker-compose-plugin (from https://download.docker.com/linux/debian)", "brew install docker-compose"),
-    help("uv",          RUN,    uv,            "curl -LsSf https://astral.sh/uv/install.sh | sh", "brew install uv"),
+    need("uv",          RUN,    uv,            "curl -LsSf https://astral.sh/uv/install.sh | sh", "brew install uv").that_helps(),
     need("harbor",      RUN,    harbor,        "uv tool install --force harbor=={harbor}", ""),
-    help("python3",     RUN,    python,        "apt-get install python3", "brew install python"),
-    help("/dev/shm",    BENCH,  shared_memory, "mount -o remount,size=2G /dev/shm (docker run --shm-size 2g)", "-"),
+    need("python3",     RUN,    python,        "apt-get install python3", "brew install python").that_helps(),
+    need("/dev/shm",    BENCH,  shared_memory, "mount -o remount,size=2G /dev/shm (docker run --shm-size 2g)", "-").that_helps(),
 ];
 
 type Look = fn(&dyn Machine, &Utf8Path) -> Finding;
@@ -55,26 +55,16 @@ const fn need(
     Probe { name, needed_for, required: true, compiles: false, look, linux, macos }
 }
 
-/// The same, where the binary for the images is compiled.
-const fn make(
-    name: &'static str,
-    needed_for: &'static [Purpose],
-    look: Look,
-    linux: &'static str,
-    macos: &'static str,
-) -> Probe {
-    Probe { compiles: true, ..need(name, needed_for, look, linux, macos) }
-}
+impl Probe {
+    /// Needed only where the binary for the images is compiled.
+    const fn where_compiled(self) -> Self {
+        Self { compiles: true, ..self }
+    }
 
-/// It only helps.
-const fn help(
-    name: &'static str,
-    needed_for: &'static [Purpose],
-    look: Look,
-    linux: &'static str,
-    macos: &'static str,
-) -> Probe {
-    Probe { required: false, ..need(name, needed_for, look, linux, macos) }
+    /// It only helps.
+    const fn that_helps(self) -> Self {
+        Self { required: false, ..self }
+    }
 }
 
 /// Runs a program that ends well, and gives what it prints. Why there is nothing comes with the table's hint, but for a

@@ -93,19 +93,22 @@ impl Build<'_> {
         next
     }
 
-    /// Tasks that were built and that no spec describes any more; none as long as a spec cannot be read, or where `--set`
-    /// makes the specs describe something else than they say.
+    /// The tasks that the specs describe; unknown as long as a spec cannot be read, or where `--set` makes the specs describe
+    /// something else than they say.
+    pub(super) fn described<'a>(&self, plans: &'a [SpecPlan]) -> Option<BTreeSet<&'a String>> {
+        let records: Option<Vec<_>> = plans.iter().map(|plan| plan.record.as_ref()).collect();
+        let records = records.filter(|_| self.options.set.is_empty())?;
+        Some(records.into_iter().flat_map(|record| &record.tasks).collect())
+    }
+
+    /// Tasks that were built and that no spec describes any more; none where it is unknown what they describe.
     pub(super) fn abandoned(
         &self,
         state: &State,
         plans: &[SpecPlan],
         forgotten: &BTreeSet<String>,
     ) -> Vec<String> {
-        if !self.options.set.is_empty() || plans.iter().any(|plan| plan.record.is_none()) {
-            return Vec::new();
-        }
-        let described: BTreeSet<&String> =
-            plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
+        let Some(described) = self.described(plans) else { return Vec::new() };
         state.tasks.keys().chain(forgotten).filter(|name| !described.contains(name)).cloned().collect()
     }
 

@@ -14,18 +14,14 @@ use crate::state::State;
 use crate::workspace::WHERE;
 
 impl Build<'_> {
-    /// Such outputs; none as long as a spec cannot be read, or where `--set` makes the specs describe something else.
+    /// Such outputs; none where it is unknown what the specs describe.
     pub(super) fn orphans(
         &self,
         state: &State,
         plans: &[SpecPlan],
         forgotten: &BTreeSet<String>,
     ) -> Vec<TaskReport> {
-        if !self.options.set.is_empty() || plans.iter().any(|plan| plan.record.is_none()) {
-            return Vec::new();
-        }
-        let described: BTreeSet<&String> =
-            plans.iter().flat_map(|plan| plan.record.iter().flat_map(|record| &record.tasks)).collect();
+        let Some(described) = self.described(plans) else { return Vec::new() };
         let out = &self.workspace.out;
         let Ok(entries) = out.read_dir_utf8() else { return Vec::new() };
         let mut names: BTreeSet<String> =
