@@ -11,7 +11,13 @@ mod compile;
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let mut files = Vec::new();
-    for source in ["src", "../base/src", "../language/src", "../harbor/src"] {
+    // A package stands alone: its version, which is that of the crates that it is made with, tells it from others.
+    let is_package = here.join(".cargo_vcs_info.json").exists();
+    for source in ["src", "../base/src", "../language/src", "../harbor/src"].into_iter().take(if is_package {
+        1
+    } else {
+        4
+    }) {
         let folder = here.join(source);
         println!("cargo::rerun-if-changed={}", folder.display());
         let before = files.len();
@@ -21,6 +27,7 @@ fn main() {
     files.sort();
     // Only an identity, never a security boundary: the standard library's hasher is enough and needs no dependency.
     let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
     for file in files {
         hasher.write(file.strip_prefix(&here).unwrap_or(&file).as_os_str().as_encoded_bytes());
         hasher.write(&fs::read(&file).unwrap_or_default());

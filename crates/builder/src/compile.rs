@@ -38,9 +38,6 @@ const FLAGS: [&str; 6] = [
     "-Coverflow-checks=off",
 ];
 
-/// The package whose own code reads every row and every result.
-const OPTIMIZED: &str = "profile.dev.package.taskwright-eval.opt-level=1";
-
 /// Cargo, called in the root of the sources so that the binary comes to be below `target`; and where it will be.
 ///
 /// `+crt-static` needs an explicit target, or cargo would build its procedural macros that way too. Paths of this
@@ -54,17 +51,7 @@ pub fn command(sources: &Path, target: &Path) -> (Command, PathBuf) {
         .map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
     let flags: Vec<&str> = FLAGS.into_iter().chain(remapped.iter().map(String::as_str)).collect();
     let mut cargo = Command::new("cargo");
-    cargo.args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--package",
-        PACKAGE,
-        "--config",
-        OPTIMIZED,
-        "--target",
-        TARGET,
-    ]);
+    cargo.args(["build", "--quiet", "--locked", "--package", PACKAGE, "--target", TARGET]);
     cargo.arg("--target-dir").arg(target).current_dir(sources);
     // Encoded, so that a folder with a space in its name stays one flag.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));

@@ -12,7 +12,7 @@ pub const BINARY: Option<&[u8]> = None;
 /// The root of the sources that this program was compiled from. One that has its binary with it does not say where they were.
 pub fn sources() -> Option<Utf8PathBuf> {
     #[cfg(feature = "embedded")]
-    let folder = None;
+    let folder: Option<&str> = None;
     #[cfg(not(feature = "embedded"))]
     let folder = Some(env!("CARGO_MANIFEST_DIR"));
     folder.and_then(|folder| Utf8Path::new(folder).ancestors().nth(2)).map(Utf8Path::to_owned)

@@ -1,7 +1,9 @@
 //! `cargo xtask build-tasks`.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 use taskwright_base::Error;
 
 use clap::ValueEnum;
@@ -15,6 +17,9 @@ use crate::interrupt;
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
 use crate::set::parameters;
 use crate::workspace::{self, Places};
+
+/// How long `--watch` waits at least between two builds.
+const WATCH_PAUSE: Duration = Duration::from_millis(300);
 
 /// Build the task directories that the specs in harbor-tasks/ describe.
 #[derive(clap::Args)]
@@ -40,6 +45,9 @@ pub struct Arguments {
     /// Build nothing; say what would be built.
     #[arg(long)]
     dry_run: bool,
+    /// Build again whenever something changes that a task is made from, until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["locked", "check", "dry_run", "force"])]
+    watch: bool,
     /// Read every byte of the outputs instead of looking at sizes and times.
     #[arg(long)]
     verify: bool,
@@ -69,7 +77,11 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    match report(arguments) {
+    let stop = interrupt::flag()?;
+    if arguments.watch {
+        return watch(arguments, &stop);
+    }
+    match report(arguments, &stop) {
         Err(error) if arguments.message_format == Format::Json => {
             let Some(wrong) = error.downcast_ref::<Error>() else { return Err(error) };
             let object = json!({"reason": "error", "message": wrong.to_string(), "hint": wrong.hint_text()});
@@ -80,8 +92,49 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
 }
 
+/// Builds again and again: a build that has nothing to do takes milliseconds, and knows what it depends on better than any
+/// watcher of files. Says what a build did where it did something, or failed otherwise than the one before.
+fn watch(arguments: &Arguments, stop: &AtomicBool) -> anyhow::Result<Exit> {
+    let mut wrong_before = None;
+    loop {
+        let report = report(arguments, stop)?;
+        let wrong = wrong(&report);
+        if report.is_interrupted() {
+            return tell(arguments, &report);
+        }
+        let did = report.count(|status| matches!(status, Status::Built | Status::Removed)) > 0;
+        if did || wrong_before.as_ref() != Some(&wrong) {
+            tell(arguments, &report)?;
+        }
+        wrong_before = Some(wrong);
+        // At most a tenth of a processor.
+        if is_over(WATCH_PAUSE.max(report.elapsed * 9), stop) {
+            return Ok(exit::INTERRUPTED);
+        }
+    }
+}
+
+/// Waits for a time; whether it was asked to stop meanwhile.
+fn is_over(time: Duration, stop: &AtomicBool) -> bool {
+    let end = Instant::now() + time;
+    while !stop.load(Ordering::Relaxed) && Instant::now() < end {
+        thread::sleep(Duration::from_millis(50).min(time));
+    }
+    stop.load(Ordering::Relaxed)
+}
+
+/// What failed in a build, as text.
+fn wrong(report: &Report) -> String {
+    let tasks = report.tasks.iter().filter_map(|task| match &task.status {
+        Status::Failed(Failure::Spec(diagnostics)) => Some(diagnostics.render(false)),
+        Status::Failed(Failure::Error(error)) => Some(format!("{}: {error}\n", task.name)),
+        _ => None,
+    });
+    tasks.chain(report.errors.iter().map(ToString::to_string)).collect()
+}
+
 /// Builds, and says what became of it.
-fn report(arguments: &Arguments) -> anyhow::Result<Report> {
+fn report(arguments: &Arguments, stop: &AtomicBool) -> anyhow::Result<Report> {
     let workspace = arguments.places.workspace()?;
     let options = Options {
         names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
@@ -97,9 +150,8 @@ fn report(arguments: &Arguments) -> anyhow::Result<Report> {
         set: parameters(&arguments.set)?,
         jobs: arguments.jobs.and_then(|jobs| usize::try_from(jobs).ok()),
     };
-    let stop = interrupt::flag()?;
     let progress = Progress::new(arguments);
-    let report = build(&workspace, &options, &progress, &stop);
+    let report = build(&workspace, &options, &progress, stop);
     progress.bar.finish_and_clear();
     Ok(report?)
 }

@@ -11,7 +11,9 @@ use clap::{Arg, ArgMatches};
 use crate::eval;
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
-use crate::{build_tasks, clean, completions, doctor, exit, init, migrate, new, output, schema, workspace};
+use crate::{
+    build_tasks, clean, completions, doctor, exit, init, man, migrate, new, output, schema, workspace,
+};
 #[cfg(feature = "trials")]
 use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
 
@@ -119,6 +121,8 @@ commands! {
         "Remove evidence that no trial refers to";
     "completions" Build (completions::Arguments, complete),
         "Print the completions for a shell";
+    "man" Build (man::Arguments, pages),
+        "Write the manual pages";
     "bench" Bench (),
         "Measure how fast this is, beside what it is held against";
 }
@@ -126,6 +130,11 @@ commands! {
 // Here, because completions are made of the whole table.
 fn complete(arguments: &completions::Arguments) -> anyhow::Result<Status> {
     completions::run(arguments, command())
+}
+
+// The same.
+fn pages(arguments: &man::Arguments) -> anyhow::Result<Status> {
+    man::run(arguments, command())
 }
 
 /// All of the command line, for clap.

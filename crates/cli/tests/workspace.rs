@@ -1,6 +1,7 @@
 //! Which workspace a command works in, and what makes a repository one.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -166,4 +167,33 @@ fn a_program_calls_itself_what_it_was_called() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.contains(name) && !text.contains(other), "{text}");
     }
+}
+
+#[test]
+fn a_watching_build_follows_what_changes() {
+    let folder = repository();
+    let root = folder.path();
+    assert!(run(root, &["init", "--task", "sort"]).status.success());
+    let file = fs::read_to_string(root.join("taskwright.toml")).unwrap();
+    write(root, "taskwright.toml", &format!("{file}binary = \"bin/taskwright\"\n"));
+    let spec = fs::read_to_string(root.join("harbor-tasks/sort/spec.toml")).unwrap();
+
+    let mut watching =
+        command(root, &["build", "--watch"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut ended = |how: &str| {
+        let last = lines.by_ref().map(Result::unwrap).find(|line| line.contains(" in ")).unwrap();
+        assert!(last.starts_with(how), "{last}");
+    };
+    ended("1 built in ");
+    write(root, "harbor-tasks/sort/instruction.md", "Sort faster.\n");
+    ended("1 built in ");
+    // A mistake is said once, and that it is mended.
+    write(root, "harbor-tasks/sort/spec.toml", &spec.replace("[scorer]", "[scoerr]"));
+    ended("1 failed in ");
+    write(root, "harbor-tasks/sort/spec.toml", &spec);
+    ended("1 up to date in ");
+    let pid = watching.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(watching.wait().unwrap().code(), Some(130));
 }

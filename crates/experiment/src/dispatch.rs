@@ -10,7 +10,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_base::lock::LockFile;
 use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result, failed, failed_to};
-use taskwright_harbor::HARBOR_VERSION;
 use taskwright_harbor::child::{Environment, describe, tail};
 use taskwright_harbor::command::{HarborCommand, Launcher, UvLauncher};
 use taskwright_harbor::exceptions::reward_is_valid;
@@ -18,6 +17,7 @@ use taskwright_harbor::job::{JobFolder, TrialFolder};
 use taskwright_harbor::result::TrialResult;
 use taskwright_harbor::run::{Run, run};
 use taskwright_harbor::tools;
+use taskwright_harbor::{Release, TRIED};
 
 use crate::jobs::Job;
 use crate::plan::Prepared;
@@ -51,14 +51,35 @@ pub struct Now<'a> {
 pub struct Harbor {
     environment: Environment,
     launcher: Launcher,
+    release: Release,
     arguments: Vec<String>,
     root: Utf8PathBuf,
     docker: bool,
 }
 
+/// The releases of Harbor that can run a job, the one to prefer last: the one that is named, the one that has begun it, or any
+/// that was tried and knows all of its configuration.
+fn wanted(root: &Utf8Path, prepared: &Prepared) -> Vec<Release> {
+    let begun = || {
+        let folder = JobFolder::open(&root.as_std_path().join(prepared.config.job_dir())).ok()?;
+        folder.lock().ok()??.harbor_version
+    };
+    let named = prepared.harbor.clone().or_else(begun);
+    let has_policies = !prepared.config.override_error_policy.is_empty();
+    TRIED
+        .into_iter()
+        .filter(|release| named.as_ref().is_none_or(|named| named == release.version))
+        .filter(|release| release.has_error_policies || !has_policies)
+        .collect()
+}
+
 impl Harbor {
     /// Finds the Harbor that a job needs: the installed one, or one that uv installs where packages stand beside it.
     pub fn find(root: &Utf8Path, prepared: &Prepared) -> Result<Self> {
+        let wanted = wanted(root, prepared);
+        let newest = *wanted
+            .last()
+            .ok_or_else(|| Error::new("no release of Harbor that was tried can run this job"))?;
         let environment = Environment::inherited();
         let path = environment.get("PATH");
         let path = path.as_deref();
@@ -69,23 +90,27 @@ impl Harbor {
                     [] => String::new(),
                     extras => format!("[{}]", extras.join(",")),
                 };
-                Launcher::Uv(UvLauncher {
-                    harbor: format!("harbor{extras}=={HARBOR_VERSION}"),
+                let launcher = Launcher::Uv(UvLauncher {
+                    harbor: format!("harbor{extras}=={}", newest.version),
                     packages: prepared.packages.iter().map(|place| root.join(place).into()).collect(),
                     ..UvLauncher::new(uv)
-                })
+                });
+                (launcher, newest)
             })
         };
         let launcher = if beside {
             uv()
         } else {
             // What is said of a `harbor` that cannot be used is of more use than that there is no uv either.
-            tools::harbor(path).map(Launcher::Installed).or_else(|error| uv().map_err(|_| error))
+            tools::harbor(path, &wanted)
+                .map(|(harbor, release)| (Launcher::Installed(harbor), release))
+                .or_else(|error| uv().map_err(|_| error))
         };
-        let launcher = launcher.map_err(|error| Error::new(error.to_string()))?;
+        let (launcher, release) = launcher.map_err(|error| Error::new(error.to_string()))?;
         Ok(Self {
             environment,
             launcher,
+            release,
             arguments: prepared.arguments.clone(),
             root: root.to_owned(),
             docker: prepared.config.environment.is_docker(),
@@ -108,6 +133,12 @@ impl Harbor {
     /// Has Harbor read a configuration without running anything: it then takes no key that it does not know, and looks
     /// at the arguments of agents and at the variables that must be set. Gives what Harbor says of it.
     pub fn check(&self, config: &str) -> Result<String> {
+        if !self.release.has_dry_run {
+            return Ok(format!(
+                "Harbor {} cannot check a configuration without running it",
+                self.release.version
+            ));
+        }
         const DOING: &str = "asking Harbor to check the job's configuration";
         let folder = tempfile::tempdir().map_err(failed_to(DOING))?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml"))

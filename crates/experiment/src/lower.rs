@@ -29,6 +29,8 @@ pub trait Files {
 pub struct Lowered {
     /// The configuration, still without a job's name.
     pub config: JobConfig,
+    /// Harbor's version, where one is named.
+    pub harbor: Option<String>,
     /// Harbor's optional parts.
     pub extras: Vec<String>,
     /// Seconds after which the run is stopped.
@@ -60,7 +62,7 @@ pub fn lower(
         metrics,
         harbor,
     } = experiment;
-    let HarborTool { version: _, extras, packages: _ } = harbor;
+    let HarborTool { version, extras, packages: _ } = harbor;
     let Timeouts {
         multiplier,
         agent_multiplier,
@@ -91,7 +93,7 @@ pub fn lower(
         tasks,
         ..JobConfig::default()
     };
-    Ok(Lowered { config, extras: extras.clone(), run_sec: *run_sec })
+    Ok(Lowered { config, harbor: version.clone(), extras: extras.clone(), run_sec: *run_sec })
 }
 
 fn environment(compute: &Compute) -> (EnvironmentConfig, u64) {

@@ -10,7 +10,7 @@ use taskwright_language::model::SpecPath;
 use crate::error::ExperimentError;
 use crate::inputs::{self, Input, Kind};
 use crate::jobs::{self, Job, Record, TaskRecord};
-use crate::lower::{self, Files};
+use crate::lower::{self, Files, Lowered};
 use crate::model::Experiment;
 use crate::tasks::{self, FoundTasks};
 use crate::yaml;
@@ -44,6 +44,8 @@ pub struct Prepared {
     pub arguments: Vec<String>,
     /// Where the Python packages of agents will be, from the workspace's root.
     pub packages: Vec<Utf8PathBuf>,
+    /// Harbor's version, where one is named.
+    pub harbor: Option<String>,
     /// Harbor's optional parts.
     pub extras: Vec<String>,
     /// Seconds after which the run is stopped.
@@ -93,14 +95,14 @@ impl Plan<'_> {
             &mut files,
         )?;
         let mut config = lowered.config;
-        // What is installed beside Harbor, and how it is called, are parts of what is run.
-        let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras))
+        // Which Harbor it is, what is installed beside it, and how it is called are parts of what is run.
+        let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras, &lowered.harbor))
             .map(|bytes| Digest::of(&bytes))
             .map_err(|error| Error::new(format!("writing the job's configuration: {error}")))?;
         config.job_name = format!("{}-{}", experiment.name, &digest.hex()[..DIGITS]);
         record.planned = self.planned();
-        let (extras, run_sec) = (lowered.extras, lowered.run_sec);
-        Ok(Prepared { config, arguments, packages, extras, run_sec, record, inputs: files.inputs })
+        let Lowered { harbor, extras, run_sec, .. } = lowered;
+        Ok(Prepared { config, arguments, packages, harbor, extras, run_sec, record, inputs: files.inputs })
     }
 
     /// How many trials there will be; unknown if Harbor fetches tasks.

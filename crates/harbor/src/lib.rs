@@ -80,7 +80,7 @@ pub mod version;
 #[cfg(feature = "runs")]
 pub mod watch;
 
-pub use version::{HARBOR_VERSION, SCHEMA_VERSION};
+pub use version::{HARBOR_VERSION, Release, SCHEMA_VERSION, TRIED, tried};
 
 #[cfg(test)]
 #[path = "../tests/support/python.rs"]

@@ -6,7 +6,7 @@
 //! use taskwright_harbor::run::{Run, run};
 //! # fn example(config: taskwright_harbor::job_config::JobConfig) -> Result<(), Box<dyn std::error::Error>> {
 //! let environment = Environment::inherited();
-//! let harbor = taskwright_harbor::tools::harbor(environment.get("PATH").as_deref())?;
+//! let harbor = taskwright_harbor::tools::harbor(environment.get("PATH").as_deref(), &taskwright_harbor::TRIED)?.0;
 //! config.write("/jobs/first.json".as_ref())?;
 //! let job_dir = config.job_dir();
 //! let command = HarborCommand {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use taskwright_base::process::{self, Limits, NoOutput};
 
-use crate::HARBOR_VERSION;
 use crate::command::find;
+use crate::version::Release;
 
 /// How long a program may take to say its version. Harbor imports half of Python's packages first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,17 +64,18 @@ pub fn uv(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
     Ok(program)
 }
 
-/// Finds the installed `harbor` on a search path, and checks that it is the version we drive. Takes seconds: Harbor is
-/// slow to start.
-pub fn harbor(path: Option<&OsStr>) -> Result<PathBuf, ToolError> {
+/// Finds the installed `harbor` on a search path, and checks that it is one of some releases. Takes seconds: Harbor is slow
+/// to start.
+pub fn harbor(path: Option<&OsStr>, wanted: &[Release]) -> Result<(PathBuf, Release), ToolError> {
     let program = find("harbor", path)
         .ok_or_else(|| ToolError::Missing { program: "harbor".to_owned(), hint: GET_HARBOR })?;
     let found = version(&program, path, GET_HARBOR)?;
-    if found != HARBOR_VERSION {
-        let wanted = HARBOR_VERSION.to_owned();
+    let Some(release) = wanted.iter().find(|release| release.version == found) else {
+        let wanted: Vec<&str> = wanted.iter().map(|release| release.version).collect();
+        let wanted = wanted.join(" or ");
         return Err(ToolError::Other { program, found, wanted, hint: GET_HARBOR });
-    }
-    Ok(program)
+    };
+    Ok((program, *release))
 }
 
 /// The version that a program says it has: the first word of its answer that starts with a digit.
@@ -115,6 +116,7 @@ fn numbers(version: &str) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::TRIED;
     use taskwright_testing::test;
 
     /// A folder with a program. Another process writes it: what this one has open for writing, a process that another
@@ -133,13 +135,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = Some(folder.path().as_os_str());
         assert!(uv(path).unwrap_err().to_string().starts_with("`uv` is not installed"));
-        assert!(harbor(path).unwrap_err().to_string().contains("harbor==0.26.0"));
+        assert!(harbor(path, &TRIED).unwrap_err().to_string().contains("harbor==0.26.0"));
     }
 
     #[test]
     fn a_program_of_another_version() {
         let folder = folder_with("harbor", "echo harbor 0.25.1");
-        let error = harbor(Some(folder.path().as_os_str())).unwrap_err();
+        let error = harbor(Some(folder.path().as_os_str()), &TRIED).unwrap_err();
         assert!(matches!(&error, ToolError::Other { found, .. } if found == "0.25.1"), "{error}");
         let folder = folder_with("uv", "echo uv 0.4.30 '(x86)'");
         let error = uv(Some(folder.path().as_os_str())).unwrap_err();

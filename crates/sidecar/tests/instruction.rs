@@ -51,7 +51,7 @@ fn check(name: &str, text: &str, least: usize) {
 }
 
 fn template(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates").join(path);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../builder/templates").join(path);
     std::fs::read_to_string(path).unwrap()
 }
 

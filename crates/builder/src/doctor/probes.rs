@@ -3,7 +3,7 @@
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_harbor::HARBOR_VERSION;
+use taskwright_harbor::{HARBOR_VERSION, Release, tried};
 
 use super::version::Version;
 use super::{Finding, Hint, Machine, Outcome, Probe, Purpose, Trouble};
@@ -304,9 +304,9 @@ fn uv(machine: &dyn Machine, _: &Utf8Path) -> Finding {
 }
 
 fn harbor(machine: &dyn Machine, _: &Utf8Path) -> Finding {
-    let why = format!("{HARBOR_VERSION} is pinned: another may mean something else by its results");
+    let why = format!("{} were tried: another may mean something else by its results", tried());
     let command = ["harbor", "--version"];
-    let found = serving(machine, &command, |version| version.text == HARBOR_VERSION, why);
+    let found = serving(machine, &command, |version| Release::of(&version.text).is_some(), why);
     found.map_err(
         |trouble| if trouble.found.is_some() { trouble } else { off_path(machine, "harbor", trouble) },
     )

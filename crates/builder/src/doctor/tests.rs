@@ -166,7 +166,7 @@ fn versions_that_are_too_old_or_other() {
     rustc Missing | 1.95.0-nightly | rust-toolchain.toml pins 1.95.0: another makes another binary | rustup toolchain install 1.95.0
     buildx Missing | 0.13.1 | at least 0.17 is needed: docker compose builds images with it, and refuses older ones | apt-get install docker-buildx-plugin (from https://download.docker.com/linux/debian)
     compose Missing | 2.26.1-4 | at least 2.40 is needed: `harbor lint` calls it with `--no-env-resolution` | apt-get install docker-compose-plugin (from https://download.docker.com/linux/debian)
-    harbor Missing | 0.26.0rc1 | 0.26.0 is pinned: another may mean something else by its results | uv tool install --force harbor==0.26.0
+    harbor Missing | 0.26.0rc1 | 0.20.0, 0.21.0, 0.22.0, 0.23.0 and 0.26.0 were tried: another may mean something else by its results | uv tool install --force harbor==0.26.0
     ");
 }
 

@@ -22,17 +22,17 @@ use taskwright_base::{Error, Result};
 
 /// The standard template of each of [`TEMPLATES`], in the same order.
 const STANDARD: [&str; TEMPLATES.len()] = [
-    include_str!("../../../../templates/environment/Dockerfile.hbs"),
-    include_str!("../../../../templates/environment/docker-compose.yaml.hbs"),
-    include_str!("../../../../templates/environment/sidecar/Dockerfile.hbs"),
-    include_str!("../../../../templates/instruction.md.hbs"),
-    include_str!("../../../../templates/solution/solve.sh.hbs"),
-    include_str!("../../../../templates/tests/Dockerfile.hbs"),
-    include_str!("../../../../templates/tests/docker-compose.yaml.hbs"),
-    include_str!("../../../../templates/tests/test.sh.hbs"),
+    include_str!("../../templates/environment/Dockerfile.hbs"),
+    include_str!("../../templates/environment/docker-compose.yaml.hbs"),
+    include_str!("../../templates/environment/sidecar/Dockerfile.hbs"),
+    include_str!("../../templates/instruction.md.hbs"),
+    include_str!("../../templates/solution/solve.sh.hbs"),
+    include_str!("../../templates/tests/Dockerfile.hbs"),
+    include_str!("../../templates/tests/docker-compose.yaml.hbs"),
+    include_str!("../../templates/tests/test.sh.hbs"),
 ];
 
-const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../../../templates/apt.hbs"))];
+const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../templates/apt.hbs"))];
 
 /// Templates, parsed once and shared by all tasks that use them.
 pub struct Templates {

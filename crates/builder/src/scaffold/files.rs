@@ -18,7 +18,7 @@ type Template = (&'static str, &'static str);
 
 macro_rules! template {
     ($path:literal, $from:literal) => {
-        ($path, include_str!(concat!("../../../../templates/new/", $from)))
+        ($path, include_str!(concat!("../../templates/new/", $from)))
     };
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn no_template_is_forgotten_and_scripts_are_executable_there_too() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates/new");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/new");
         let used: BTreeSet<&str> =
             MODE_A.iter().chain(MODE_B).chain(INNER_TASK).map(|(_, text)| *text).collect();
         for entry in walkdir::WalkDir::new(&root).sort_by_file_name() {

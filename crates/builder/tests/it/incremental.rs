@@ -278,7 +278,7 @@ fn a_template_of_the_workspace_rebuilds_every_task_that_uses_it() {
 #[test]
 fn a_template_that_appears_takes_the_place_of_the_standard_one() {
     let space = TestSpace::new();
-    let standard = include_str!("../../../../templates/tests/Dockerfile.hbs");
+    let standard = include_str!("../../templates/tests/Dockerfile.hbs");
     let standard = taskwright_base::Digest::of(standard.as_bytes()).short();
     let said = rebuilt(&space, |space| space.write("templates/tests/Dockerfile.hbs", "FROM {{image}}\n"));
     insta::assert_snapshot!(said.replace(&standard, "[STANDARD]"), @r#"

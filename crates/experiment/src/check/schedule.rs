@@ -1,6 +1,6 @@
 //! Compute, retries, time, grading and Harbor itself: that every value has an effect.
 
-use taskwright_harbor::HARBOR_VERSION;
+use taskwright_harbor::{HARBOR_VERSION, Release, tried};
 use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
 
 use super::{positive, secrets};
@@ -182,13 +182,24 @@ fn verification(context: &mut Context<'_, Experiment>) {
 }
 
 fn harbor(context: &mut Context<'_, Experiment>) {
-    let harbor = &context.value().harbor;
-    if harbor.version != HARBOR_VERSION {
-        context.error(
-            &["harbor", "version"],
-            format!("Taskwright drives Harbor {HARBOR_VERSION}, not {}", harbor.version.escape_debug()),
-            "other releases name files and fields differently, and ignore what they do not know",
-        );
+    let Experiment { harbor, retries, .. } = context.value();
+    if let Some(version) = &harbor.version {
+        let place = &["harbor", "version"];
+        let release = Release::of(version);
+        let says_what_to_retry = !(retries.include.is_empty() && retries.exclude.is_empty());
+        if release.is_none() {
+            context.error(
+                place,
+                format!("Taskwright drives Harbor {}, not {}", tried(), version.escape_debug()),
+                "other releases name files and fields differently, and ignore what they do not know",
+            );
+        } else if says_what_to_retry && release.is_some_and(|release| !release.has_error_policies) {
+            context.error(
+                place,
+                format!("Harbor {version} cannot be told which exceptions are tried again"),
+                format!("take `include` and `exclude` out of `retries`, or name Harbor {HARBOR_VERSION}"),
+            );
+        }
     }
     check::extras(context, &["harbor", "extras"], &harbor.extras);
 }

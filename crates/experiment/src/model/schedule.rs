@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use taskwright_harbor::HARBOR_VERSION;
 use taskwright_language::model::SpecPath;
 
 /// Trials that are tried again. Harbor keeps only the last attempt of a trial: where every attempt must stay evidence, leave this
@@ -165,30 +164,18 @@ pub struct ScriptMetric {
 }
 
 /// Which Harbor runs the experiment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HarborTool {
-    /// Its version.
-    #[serde(default = "HarborTool::version")]
-    pub version: String,
+    /// Its version; if none is named, the installed one, where Taskwright was tried with it.
+    #[serde(default)]
+    pub version: Option<String>,
     /// Its optional parts, for example `["modal"]`, which clouds need.
     #[serde(default)]
     pub extras: Vec<String>,
     /// Folders of further Python packages that are installed beside it: those of environments and verifiers of one's own.
     #[serde(default)]
     pub packages: Vec<SpecPath>,
-}
-
-impl Default for HarborTool {
-    fn default() -> Self {
-        Self { version: Self::version(), extras: Vec::new(), packages: Vec::new() }
-    }
-}
-
-impl HarborTool {
-    fn version() -> String {
-        HARBOR_VERSION.to_owned()
-    }
 }
 
 fn factor() -> f64 {

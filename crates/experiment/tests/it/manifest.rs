@@ -190,6 +190,11 @@ fn what_is_wrong_is_said() {
         ("[verification]\nargs = { a = 1 }", "", "the tasks' own verifiers take no arguments"),
         ("", "metrics = [\"mean\", \"mean\"]", "the metric is named twice"),
         ("[harbor]\nversion = \"0.25.0\"", "", "not 0.25.0"),
+        (
+            "[harbor]\nversion = \"0.23.0\"\n[retries]\nmax = 1\nexclude = [\"A\"]",
+            "",
+            "Harbor 0.23.0 cannot be told which exceptions",
+        ),
         ("[harbor]\nextras = [\"a b\"]", "", "cannot be an optional part"),
     ];
     for (tables, keys, words) in cases {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use taskwright_harbor::HARBOR_VERSION;
+use taskwright_harbor::{HARBOR_VERSION, Release, tried};
 
 use super::rules::at_least_one;
 use super::{Context, args};
@@ -170,10 +170,10 @@ fn candidate(context: &mut Context<'_>, harbor: &HarborRun) {
             format!("`{}` does not pin a version of Harbor", harbor.version.escape_debug()),
             format!("write three numbers and nothing else: \"{HARBOR_VERSION}\""),
         );
-    } else if harbor.version != HARBOR_VERSION {
+    } else if Release::of(&harbor.version).is_none() {
         context.warning(
             &["harbor", "version"],
-            format!("Taskwright was tried with Harbor {HARBOR_VERSION}, not with {}", harbor.version),
+            format!("Taskwright was tried with Harbor {}, not with {}", tried(), harbor.version),
             "other releases name flags, files and fields differently",
         );
     }

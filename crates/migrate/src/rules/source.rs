@@ -1,7 +1,7 @@
 //! What a task is made of: the baseline, what lies over it, and the inner tasks with the Harbor that runs them.
 
 use taskwright_base::Result;
-use taskwright_harbor::HARBOR_VERSION;
+use taskwright_harbor::{Release, tried};
 use taskwright_language::model::Mode;
 use toml::{Table, Value as Toml};
 
@@ -133,9 +133,10 @@ pub fn requirement(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
         let extras: Vec<Toml> = extras.split(',').map(|extra| Toml::from(extra.trim())).collect();
         mapping.draft.set("harbor", "extras", extras, &[]);
     }
-    if version != HARBOR_VERSION {
+    if Release::of(version).is_none() {
         let text = format!(
-            "Harbor {version} stays, and Taskwright was tried with {HARBOR_VERSION}: raise it here and in the baseline's own requirement together"
+            "Harbor {version} stays, and Taskwright was tried with {}: raise it here and in the baseline's own requirement together",
+            tried()
         );
         mapping.note(List::ToDecide, entry, text);
     }

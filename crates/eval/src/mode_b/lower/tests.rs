@@ -198,10 +198,12 @@ fn harbor_reads_every_declared_value() {
 
     let environment =
         Environment::inherited().with("LITELLM_LOCAL_MODEL_COST_MAP", "True").with("KEY", "k3y");
-    let harbor = match taskwright_harbor::tools::harbor(environment.get("PATH").as_deref()) {
-        Ok(harbor) => harbor,
-        Err(error) => not_run(Need::Harbor, error),
-    };
+    let harbor =
+        match taskwright_harbor::tools::harbor(environment.get("PATH").as_deref(), &taskwright_harbor::TRIED)
+        {
+            Ok((harbor, _)) => harbor,
+            Err(error) => not_run(Need::Harbor, error),
+        };
     let folder = tempfile::tempdir().unwrap();
     let mut folders = Vec::new();
     for name in ["one", "two"] {
