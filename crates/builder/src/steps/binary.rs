@@ -123,6 +123,8 @@ fn compile(context: &Context<'_>, sources: &Utf8Path) -> Result<Utf8PathBuf> {
         Error::new(format!("cargo cannot be run: {error}")).hint("install Rust: https://rustup.rs")
     })?;
     if !output.status.success() {
+        // A Ctrl-C that ended it was for us as well.
+        context.check_stop()?;
         let words = String::from_utf8_lossy(&output.stderr);
         let tail: Vec<_> = words.trim().lines().rev().take(30).collect();
         let tail: Vec<_> = tail.into_iter().rev().collect();

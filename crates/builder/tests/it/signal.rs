@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
 use rustix::process::Signal;
 use taskwright_builder::Boundary;
 use taskwright_testing::test;
 
-use crate::support::child::{Act, Builder, PATIENCE};
+use crate::support::child::{Act, Builder, PATIENCE, Running};
 use crate::support::{TestSpace, look, summary};
 
 /// Interrupts a build that replaces outputs when it has got to a boundary.
@@ -66,6 +67,34 @@ fn a_request_to_terminate_does_the_same() {
     interrupted(Signal::TERM, Boundary::Staged);
 }
 
+/// The number that a program wrote to a file when it had been started.
+fn started(marker: &Utf8Path, running: &Running) -> i32 {
+    let begun = Instant::now();
+    loop {
+        if let Some(id) = std::fs::read_to_string(marker).ok().and_then(|id| id.trim().parse().ok()) {
+            return id;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{:?}", running.lines());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn an_interrupt_while_the_binary_is_compiled_is_no_failure_of_it() {
+    let space = TestSpace::with(&["alpha"]);
+    let marker = space.path("target/compiling");
+    space.write_executable("target/path/cargo", format!("#!/bin/sh\necho $$ > '{marker}'\nexec sleep 600\n"));
+    space.write("target/sources/Cargo.toml", "");
+    let path = format!("{}:{}", space.path("target/path"), std::env::var("PATH").unwrap());
+    let running = Builder::new(&space).env("PATH", path).compiling(space.path("target/sources")).start();
+    started(&marker, &running);
+    // As a terminal does: cargo hears it too.
+    rustix::process::kill_process_group(running.id(), Signal::INT).unwrap();
+    let answer = running.wait_for(PATIENCE).expect("the build waits for cargo");
+    assert_eq!(answer.code, Some(130), "{:?}", answer.lines);
+    assert!(!answer.lines.iter().any(|line| line.contains("does not compile")), "{:?}", answer.lines);
+}
+
 #[test]
 fn an_interrupt_while_git_archives_ends_git_too() {
     let space = TestSpace::with(&["alpha"]);
@@ -77,14 +106,7 @@ fn an_interrupt_while_git_archives_ends_git_too() {
     space.write_executable("target/path/git", script);
     let path = format!("{}:{}", space.path("target/path"), std::env::var("PATH").unwrap());
     let running = Builder::new(&space).env("PATH", path).start();
-    let started = Instant::now();
-    let archiving = loop {
-        match std::fs::read_to_string(&marker).ok().and_then(|id| id.trim().parse().ok()) {
-            Some(id) => break id,
-            None => assert!(started.elapsed() < PATIENCE, "{:?}", running.lines()),
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
+    let archiving = started(&marker, &running);
     running.signal(Signal::INT);
     // Git would go on for ten minutes.
     let answer = running.wait_for(PATIENCE).expect("the build waits for git");

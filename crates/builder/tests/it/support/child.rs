@@ -32,6 +32,7 @@ struct Order {
     jobs: Option<usize>,
     names: Vec<String>,
     at: Option<At>,
+    sources: Option<Utf8PathBuf>,
 }
 
 /// What a child does when it reaches a boundary for the n-th time, counted from zero.
@@ -83,6 +84,7 @@ impl<'a> Builder<'a> {
             jobs: None,
             names: Vec::new(),
             at: None,
+            sources: None,
         };
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["support::child::entry", "--exact", "--nocapture"]);
@@ -115,6 +117,12 @@ impl<'a> Builder<'a> {
     pub fn at(mut self, boundary: Boundary, occurrence: usize, act: Act) -> Self {
         let boundary = Boundary::ALL.iter().position(|known| *known == boundary).unwrap();
         self.order.at = Some(At { boundary, occurrence, act });
+        self
+    }
+
+    /// With a binary that is compiled from a folder of sources, instead of one that is there.
+    pub fn compiling(mut self, sources: Utf8PathBuf) -> Self {
+        self.order.sources = Some(sources);
         self
     }
 
@@ -257,7 +265,10 @@ fn entry() {
     let workspace = Workspace {
         out: order.out.clone(),
         cache: order.cache.clone(),
-        binary: Binary::Prebuilt("bin/taskwright".into()),
+        binary: order
+            .sources
+            .clone()
+            .map_or_else(|| Binary::Prebuilt("bin/taskwright".into()), Binary::Sources),
         ..Workspace::new(&order.root)
     };
     let options = Options { jobs: order.jobs, names: order.names.clone(), ..Options::default() };
