@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::process::Pid;
+
 /// `struct landlock_ruleset_attr`; a kernel reads as much of it as it is told to.
 #[repr(C)]
 pub(super) struct RulesetAttributes {
@@ -36,6 +38,30 @@ pub(super) fn before_exec(
     )]
     unsafe {
         command.pre_exec(set_up);
+    }
+}
+
+/// Which of two processes we are.
+pub(super) enum Forked {
+    Child,
+    /// With the child's number.
+    Parent(Pid),
+}
+
+/// Makes a copy of this process. Refused where there is more than one thread, as the copy would have but ours.
+pub(super) fn fork() -> io::Result<Forked> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("this process has several threads"));
+    }
+    // SAFETY: ours is the only thread, so the copy finds no lock taken and nothing half done.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let process = unsafe { libc::fork() };
+    match process {
+        0 => Ok(Forked::Child),
+        _ => Pid::from_raw(process)
+            .filter(|_| process > 0)
+            .map(Forked::Parent)
+            .ok_or_else(io::Error::last_os_error),
     }
 }
 

@@ -20,6 +20,7 @@ use taskwright_base::{Error, Result, failed, failed_to};
 use super::child::{self, NotSpawned};
 use super::folder;
 use super::group::{self, Bounds};
+use super::guard;
 use super::order::{Cause, NotStarted, Order, Report, RunLimits, Violation};
 use super::sweep;
 use super::watch::{INTERVAL, Watch};
@@ -40,8 +41,18 @@ const SHARED: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/dev/mqu
 ///
 /// Its order reaches it by the variable `TASKWRIGHT_SANDBOX`, which an evaluation gives to the `score` command.
 /// Commands that one scorer starts at the same time wait for each other.
+///
+/// It is two processes, so that this holds too when the one that watches is killed; see [`guard`].
 #[expect(clippy::needless_pass_by_value, reason = "the end of a main function: nobody needs it any more")]
 pub fn command_main(command: Vec<OsString>) -> ExitCode {
+    guard::guarded(|maker| watch_over(&command, maker)).unwrap_or_else(|error| {
+        eprintln!("taskwright sandbox: {error}");
+        SANDBOX_FAILED.into()
+    })
+}
+
+/// Runs the command to its end, or to that of whoever made us, and writes the report that was asked for.
+fn watch_over(command: &[OsString], maker: Pid) -> ExitCode {
     let (order, mut end) = match Order::from_environment()
         .and_then(|order| Ok((order, EndRequests::listen().map_err(failed_to("listening for signals"))?)))
     {
@@ -51,7 +62,7 @@ pub fn command_main(command: Vec<OsString>) -> ExitCode {
             return SANDBOX_FAILED.into();
         }
     };
-    let (code, report) = match supervise(&order, &command, &mut end) {
+    let (code, report) = match supervise(&order, command, maker, &mut end) {
         Ok(outcome) => outcome,
         Err(error) => {
             eprintln!("taskwright sandbox: {error}");
@@ -68,7 +79,7 @@ pub fn command_main(command: Vec<OsString>) -> ExitCode {
     code.into()
 }
 
-fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Result<(u8, Report)> {
+fn supervise(order: &Order, command: &[OsString], maker: Pid, end: &mut EndRequests) -> Result<(u8, Report)> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| failed_to("becoming the reaper of orphans")(error.into()))?;
     let Some(lock) = lock_user(&order.temporary, end)? else { return Ok((143, Report::default())) };
@@ -88,7 +99,7 @@ fn supervise(order: &Order, command: &[OsString], end: &mut EndRequests) -> Resu
     };
     let main = i32::try_from(child.id()).unwrap_or(i32::MAX);
     let mut status = None;
-    let watched = watch(order, &temporary.0, main, &mut status, end);
+    let watched = watch(order, &temporary.0, (maker, main), &mut status, end);
     let left = super::procfs::descendants(rustix::process::getpid().as_raw_nonzero().get());
     let left_behind = left.iter().filter(|process| **process != main).count();
     let survivors = sweep::end_descendants(order.user, main, &mut status);
@@ -167,7 +178,7 @@ fn step_forward() -> Option<i32> {
 fn watch(
     order: &Order,
     temporary: &Path,
-    main: i32,
+    (maker, main): (Pid, i32),
     status: &mut Option<WaitStatus>,
     end: &mut EndRequests,
 ) -> Result<Option<Violation>> {
@@ -175,7 +186,6 @@ fn watch(
     let handle = handle_of(main);
     // Where a process has no handle to wait for, look often.
     let interval = if handle.is_some() { INTERVAL } else { Duration::from_millis(5) };
-    let maker = rustix::process::getppid();
     let start = Instant::now();
     let deadline = start.checked_add(Duration::from_secs(order.limits.seconds));
     let mut watch = Watch::new(order, temporary);
@@ -191,7 +201,7 @@ fn watch(
             Err(error) => return Err(wait(error)),
         }
         sweep::reap(Some(main), status);
-        if status.is_some() || end.came() || rustix::process::getppid() != maker {
+        if status.is_some() || end.came() || rustix::process::getppid() != Some(maker) {
             return Ok(None);
         }
         let now = Instant::now();
@@ -213,13 +223,13 @@ pub(crate) fn handle_of(process: i32) -> Option<OwnedFd> {
 }
 
 /// Signals that ask us to end.
-struct EndRequests {
+pub(super) struct EndRequests {
     requests: UnixStream,
     came: bool,
 }
 
 impl EndRequests {
-    fn listen() -> io::Result<Self> {
+    pub fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let (requests, notify) = UnixStream::pair()?;
         requests.set_nonblocking(true)?;
@@ -229,7 +239,12 @@ impl EndRequests {
         Ok(Self { requests, came: false })
     }
 
-    fn came(&mut self) -> bool {
+    /// Can be read from once one came.
+    pub fn requests(&self) -> &UnixStream {
+        &self.requests
+    }
+
+    pub fn came(&mut self) -> bool {
         self.came |= matches!((&self.requests).read(&mut [0; 16]), Ok(1..));
         self.came
     }

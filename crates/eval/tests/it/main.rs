@@ -11,6 +11,7 @@ mod examples;
 mod hostile;
 mod nested;
 mod real_harbor;
+mod watchers;
 
 fn main() -> std::process::ExitCode {
     taskwright_testing::main()
