@@ -59,7 +59,7 @@ pub(super) fn header(form: u32, digest: Digest, size: u64, length: u64) -> [u8; 
 /// Opens the content of an entry. It is checked while it is read: an error at the end says that it is damaged.
 pub(super) fn open(file: File, place: &Place) -> io::Result<impl Read + use<>> {
     let mut found = [0; 56];
-    file.read_exact_at(&mut found, place.start)?;
+    file.read_exact_at(&mut found, place.start).map_err(ended)?;
     let form = u32::from_le_bytes([found[4], found[5], found[6], found[7]]);
     if found != header(form, place.digest, place.size, place.length) || form > ZSTANDARD {
         return Err(damaged());
@@ -75,6 +75,11 @@ pub(super) fn open(file: File, place: &Place) -> io::Result<impl Read + use<>> {
 
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it is damaged: it is not what was stored")
+}
+
+/// An error of reading; a pack that ends too early is damaged, whatever who reads it calls that.
+fn ended(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof { damaged() } else { error }
 }
 
 /// A part of a file.
@@ -102,7 +107,7 @@ struct Checked {
 
 impl Read for Checked {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.content.read(into)?;
+        let read = self.content.read(into).map_err(ended)?;
         if read > 0 {
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(&into[..read]);

@@ -236,16 +236,41 @@ impl Ledger {
         broken: &HashMap<String, String>,
         verified: &mut Verified,
     ) -> Vec<String> {
+        let stored = |digest: &str| match broken.get(digest) {
+            Some(what) => Some(what.clone()),
+            None => (!self.holds(digest)).then(|| "the store does not hold it".to_owned()),
+        };
+        let mut problems = self.file_problems(trial, stored, verified);
+        if problems.is_empty() && trial.status != Status::Missing {
+            problems.extend(self.record_problems(trial));
+        }
+        problems
+    }
+
+    /// Which files of a trial are not what was recorded, and why; all of them are read.
+    pub fn damage(&self, trial: &Trial) -> Vec<String> {
+        let stored = |digest: &str| {
+            let read = self.content(digest).map_err(|error| error.to_string()).and_then(|mut content| {
+                std::io::copy(&mut content, &mut std::io::sink()).map_err(|error| error.to_string())
+            });
+            read.err()
+        };
+        self.file_problems(trial, stored, &mut Verified::default())
+    }
+
+    /// What is wrong with the files of a trial; `stored` tells what is wrong with a content of the store.
+    fn file_problems(
+        &self,
+        trial: &Trial,
+        stored: impl Fn(&str) -> Option<String>,
+        verified: &mut Verified,
+    ) -> Vec<String> {
         let mut problems = Vec::new();
         for file in &trial.evidence {
             let path = file.path.escape_debug();
             match (file.kept, &file.digest) {
                 (Kept::Stored, Some(digest)) => {
-                    if let Some(what) = broken.get(digest) {
-                        problems.push(format!("`{path}`: {what}"));
-                    } else if !self.holds(digest) {
-                        problems.push(format!("`{path}`: the store does not hold it"));
-                    }
+                    problems.extend(stored(digest).map(|what| format!("`{path}`: {what}")));
                 }
                 (Kept::Referenced, Some(digest)) => match self.digest_of(trial, file) {
                     Ok((found, size)) => {
@@ -260,9 +285,6 @@ impl Ledger {
                 (Kept::Skipped, None) => {}
                 _ => problems.push(format!("`{path}`: the record contradicts itself")),
             }
-        }
-        if problems.is_empty() && trial.status != Status::Missing {
-            problems.extend(self.record_problems(trial));
         }
         problems
     }

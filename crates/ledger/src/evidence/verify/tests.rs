@@ -42,6 +42,22 @@ fn a_damaged_byte_of_evidence_is_found_and_the_trial_named() {
     let found = problems(&ledger);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].starts_with("content ") && found[1].starts_with("trial `1`: `"), "{found:?}");
+    let damaged = ledger.damage(&ledger.find("1").unwrap());
+    assert!(damaged.len() == 1 && damaged[0].contains("it is damaged"), "{damaged:?}");
+}
+
+#[test]
+fn a_pack_that_was_cut_short_anywhere_is_called_damaged() {
+    let (root, ledger) = ledger();
+    let (name, size) = layout::packs(ledger.directory()).unwrap().remove(0);
+    let pack = fs::File::options().write(true).open(root.path().join("ledger/evidence").join(name)).unwrap();
+    // In the last content, and in the first one's header.
+    for (length, contents) in [(size - 10, 1), (30, 2)] {
+        pack.set_len(length).unwrap();
+        let found = problems(&ledger);
+        assert_eq!(found.len(), 2 * contents, "{found:?}");
+        assert!(found.iter().all(|line| line.contains("it is damaged")), "{found:?}");
+    }
 }
 
 #[test]

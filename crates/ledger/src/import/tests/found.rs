@@ -7,6 +7,7 @@ use super::*;
 use crate::rank::leaderboard::Rules;
 use crate::rank::patterns::TaskPatterns;
 use crate::rank::statistics::Direction;
+use crate::record::Failure;
 
 const KEY: &str = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL";
 
@@ -249,4 +250,7 @@ fn trials_that_fail_at_one_moment_are_counted_together() {
     assert_eq!(fixture.again().0.jobs[0].failed_together, 0, "three may be chance");
     fails("5", "E", 12);
     assert_eq!(fixture.again().0.jobs[0].failed_together, 4);
+    // What could not be copied is no doing of the agent's, nor of the verifier's.
+    let copied = fixture.trials().into_iter().find(|trial| trial.id == "2").unwrap();
+    assert_eq!(copied.failure, Some(Failure::Infrastructure));
 }
