@@ -172,11 +172,18 @@ mod tests {
     use taskwright_testing::test;
 
     #[test]
-    fn memory_that_is_lent_for_a_start_is_known() {
+    fn memory_that_is_lent_for_a_start_is_known_and_counted_once() {
         let me = i32::try_from(std::process::id()).expect("a process number");
         assert_eq!(lender(me), None);
-        // A process that lends its memory to one that waits for a pipe before it starts its program, beside one with memory
-        // of its own.
+        // On a busy machine a start may take longer than any that counts as one: then another is looked at.
+        let seen = (0..5).find_map(|_| look_at_a_loan()).expect("a start is seen in time");
+        assert_eq!(seen, ((1, 2), [true, false, true]));
+    }
+
+    /// Of a process that lends its memory to one that waits for a pipe before it starts its program, beside one with memory
+    /// of its own: how many borrow and how many there are; and whether half of its memory, once and a half of it, and that
+    /// with the borrower twice, is passed by both together. None where it took too long to see.
+    fn look_at_a_loan() -> Option<((usize, usize), [bool; 3])> {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
@@ -188,16 +195,28 @@ mod tests {
         let mut command = std::process::Command::new("python3");
         let mut child = command.args(["-c", lends]).arg(&pipe).spawn().expect("Python starts");
         let id = i32::try_from(child.id()).expect("a process number");
-        let mut lent = Vec::new();
+        let borrowers = || -> Vec<ProcessId> {
+            descendants(id).into_iter().filter(|process| lender(*process) == Some(id)).collect()
+        };
         let start = std::time::Instant::now();
+        let mut lent = Vec::new();
         while lent.is_empty() && start.elapsed().as_secs() < 20 {
-            lent = descendants(id).into_iter().filter(|process| lender(*process) == Some(id)).collect();
+            lent = borrowers();
         }
+        let half = used(id) / 2;
+        let is_more =
+            |borrowers: &[ProcessId], most| super::super::watch::is_more(&[&[id], borrowers].concat(), most);
+        let passed = [
+            is_more(&lent, half),
+            is_more(&lent, half * 3),
+            is_more(&[lent.clone(), lent.clone()].concat(), half * 3),
+        ];
+        let in_time = !lent.is_empty() && borrowers() == lent;
         let others = descendants(id);
         others.iter().for_each(|process| super::super::sweep::kill_process(*process));
         let _ = child.kill();
         let _ = child.wait();
-        assert_eq!((lent.len(), others.len()), (1, 2), "{lent:?}");
+        in_time.then_some(((lent.len(), others.len()), passed))
     }
 
     #[test]

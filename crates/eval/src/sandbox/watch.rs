@@ -150,7 +150,7 @@ fn largest_first(mut processes: Vec<procfs::ProcessId>) -> Vec<procfs::ProcessId
 }
 
 /// Whether processes use more than this together. No more of them are looked at than it takes to say yes.
-fn is_more(processes: &[procfs::ProcessId], most: u64) -> bool {
+pub(super) fn is_more(processes: &[procfs::ProcessId], most: u64) -> bool {
     let mut sum = 0_u64;
     // One for each that lends: it can start no other program meanwhile.
     let mut lenders = BTreeSet::new();
