@@ -38,6 +38,8 @@ struct Answer<'a> {
     #[serde(flatten)]
     trial: &'a Trial,
     imported_from: Option<String>,
+    /// What of its evidence is not what was recorded.
+    damaged: Vec<String>,
     drift: Option<String>,
     agent_configuration: Option<Box<RawValue>>,
 }
@@ -62,6 +64,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let answer = Answer {
         trial: &trial,
         imported_from: ledger.origin(&trial.id)?,
+        damaged: ledger.damage(&trial),
         drift: provenance::drift(&trial)?,
         agent_configuration: agent.and_then(|agent| serde_json::from_str(&agent.configuration).ok()),
     };
@@ -95,11 +98,12 @@ fn copy_harmless(content: &mut impl Read, out: &mut impl Write) -> io::Result<()
 
 fn text(answer: &Answer<'_>) -> String {
     let trial = answer.trial;
-    let more = [
+    let mut more = vec![
         (Topic::Task, "drift", answer.drift.clone()),
         (Topic::Configuration, "configuration", answer.agent_configuration.as_ref().map(ToString::to_string)),
         (Topic::Origin, "imported from", answer.imported_from.clone()),
     ];
+    more.extend(answer.damaged.iter().map(|what| (Topic::Parts, "damaged", Some(what.clone()))));
     let lines = shown(trial, None, &more).into_iter();
     let mut text: String = lines.map(|(label, value)| format!("{label:<14} {}\n", clean(&value))).collect();
     if let Some(file) = trial.evidence.iter().find(|file| file.digest.is_some()) {

@@ -160,11 +160,37 @@ fn the_exit_status_says_what_was_refused_missing_or_contradicted() {
     assert_eq!(place.run(&["import"]).0, 2);
     assert_eq!(place.run(&["show", "nobody"]).0, 2);
     assert_eq!(place.run(&["import", "nowhere"]).0, 2);
-    fs::remove_file(fs::read_dir(place.path("ledger/evidence")).unwrap().next().unwrap().unwrap().path())
-        .unwrap();
+    for pack in fs::read_dir(place.path("ledger/evidence")).unwrap() {
+        fs::remove_file(pack.unwrap().path()).unwrap();
+    }
     let (status, _, said) = place.run(&["verify"]);
     assert_eq!(status, 1);
     assert!(said.contains("is gone"), "{said}");
+    let (status, answer, _) = place.run(&["show", "a__aaaaaaa"]);
+    assert_eq!((status, answer.matches("\ndamaged        `").count()), (0, 2), "{answer}");
+}
+
+#[test]
+fn a_question_that_cannot_be_answered_is_refused_and_a_long_name_takes_no_screen() {
+    let place = Place::new();
+    let task = "a".repeat(200);
+    place.job(&[&task]);
+    place.trial(&task, "1.0");
+    place.ended();
+    assert_eq!(place.run(&["import", "jobs"]).0, 0);
+    // Where less is better, failing at 0 would be the best there is.
+    let failing_is_best = ["leaderboard", "--include", "partial", "--direction", "minimize"];
+    for (words, status, reason) in [
+        (&failing_is_best[..], 2, "--partial-value"),
+        (&["trials", "--task", "nope"], 1, "no trial in the ledger is like that"),
+        (&["leaderboard", "--task", "nope"], 1, "no trial in the ledger is like that"),
+        (&["leaderboard", "--metric", "nope"], 2, "there are `reward`"),
+    ] {
+        let (found, _, said) = place.run(words);
+        assert!(found == status && said.contains(reason), "{words:?}: {found} {said}");
+    }
+    let (_, answer, _) = place.run(&["trials"]);
+    assert!(answer.contains("aaaa…") && answer.lines().all(|line| line.chars().count() < 300), "{answer}");
 }
 
 #[test]
