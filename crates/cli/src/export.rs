@@ -6,6 +6,7 @@ use crate::exit::{self, Status};
 use crate::{output, workspace};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
+use taskwright_base::text::count;
 use taskwright_ledger::Filter;
 use taskwright_ledger::export::{Format, dictionary};
 use taskwright_ledger::record::{Failure, Status as TrialStatus};
@@ -83,11 +84,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let rows = export(&mut BufWriter::new(&mut pipe));
         // Whoever read it has read enough.
         if !pipe.is_broken {
-            output::say(&format!("{} trials", rows?));
+            output::say(&count(rows?, "trial"));
         }
     } else {
         let rows = output_file::write(&workspace::from_here(file)?, export)?;
-        output::say(&format!("{rows} trials in `{file}`"));
+        output::say(&format!("{} in `{file}`", count(rows, "trial")));
     }
     Ok(exit::SUCCESS)
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::{self, Status};
 use crate::output;
+use taskwright_base::text::count;
 use taskwright_ledger::Ledger;
 
 use crate::ledger::LedgerArguments;
@@ -32,8 +33,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     } else {
         let verb = if arguments.dry_run { "would remove" } else { "removed" };
         format!(
-            "{verb} {} contents and {} packs or parts of them: {} bytes\n",
-            collected.contents, collected.packs, collected.bytes
+            "{verb} {} and {} or parts of them: {}\n",
+            count(collected.contents, "content"),
+            count(collected.packs, "pack"),
+            count(collected.bytes, "byte")
         )
     })?;
     Ok(exit::SUCCESS)

@@ -16,7 +16,7 @@ use taskwright_ledger::record::Source;
 
 use crate::ledger::LedgerArguments;
 use crate::provenance;
-use taskwright_base::text::clean;
+use taskwright_base::text::{clean, count};
 
 /// How long to wait before looking again.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -208,7 +208,6 @@ fn say(arguments: &Arguments, report: &Report, events: &[Event]) -> anyhow::Resu
 
 /// What came of a job.
 fn job_line(job: &JobSeen) -> String {
-    let planned = job.planned.map_or_else(String::new, |planned| format!(" of {planned}"));
     let missing = if job.missing > 0 { format!(", {} missing", job.missing) } else { String::new() };
     let state = if job.finished { "" } else { "; not finished: it runs, or it was stopped" };
     let together = if job.failed_together > 0 {
@@ -220,7 +219,9 @@ fn job_line(job: &JobSeen) -> String {
     } else {
         String::new()
     };
-    format!("job {}: {}{planned} trials{missing}{state}\n{together}", clean(&job.name), job.found)
+    let trials = count(job.planned.unwrap_or(job.found), "trial");
+    let found = job.planned.map_or_else(String::new, |_| format!("{} of ", job.found));
+    format!("job {}: {found}{trials}{missing}{state}\n{together}", clean(&job.name))
 }
 
 fn reasons(event: &Event) -> String {
@@ -247,5 +248,5 @@ pub fn summary(report: &Report) -> String {
     if report.swept == 0 {
         return text;
     }
-    format!("{text}; {} bytes that a killed import had left are removed", report.swept)
+    format!("{text}; removed {} that a killed import had left", count(report.swept, "byte"))
 }

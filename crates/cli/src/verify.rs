@@ -4,7 +4,7 @@ use crate::exit::{self, Status};
 use crate::{interrupt, output};
 
 use crate::ledger::LedgerArguments;
-use taskwright_base::text::clean;
+use taskwright_base::text::{clean, count};
 
 /// Check every digest of the ledger and its evidence.
 ///
@@ -40,11 +40,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
         let wrong = match verified.problems.len() {
             0 => "all as it was stored".to_owned(),
-            count => format!("{count} things are wrong"),
+            1 => "1 thing is wrong".to_owned(),
+            many => format!("{many} things are wrong"),
         };
         output::print(&format!(
-            "{} trials, {} contents and {} files outside of the store, {} bytes: {wrong}\n",
-            verified.trials, verified.contents, verified.files, verified.bytes
+            "{}, {} and {} outside of the store, {}: {wrong}\n",
+            count(verified.trials, "trial"),
+            count(verified.contents, "content"),
+            count(verified.files, "file"),
+            count(verified.bytes, "byte")
         ))?;
     }
     Ok(if verified.problems.is_empty() { exit::SUCCESS } else { exit::FAILURE })

@@ -202,8 +202,9 @@ fn a_job_of_an_experiment_brings_its_name_along() {
     let record = r#"{"version": 1, "experiment": "smoke", "manifest": "experiments/smoke.toml", "reward_key": null,
         "planned": 1, "tasks": []}"#;
     fs::write(place.path("jobs/one/experiment.json"), record).unwrap();
-    let (status, _, said) = place.run(&["import", "jobs"]);
-    assert_eq!(status, 0, "{said}");
+    let (status, answer, said) = place.run(&["import", "jobs"]);
+    assert_eq!((status, answer.as_str()), (0, "job one: 1 of 1 trial\n1 imported\n"), "{said}");
+    assert!(place.run(&["verify"]).1.starts_with("1 trial, 2 contents and 0 files outside of the store, "));
     let (_, answer, said) = place.run(&["leaderboard", "--experiment", "smoke", "--json"]);
     let board: Value = serde_json::from_str(&answer).expect(&said);
     assert_eq!(board["rows"].as_array().map(Vec::len), Some(1), "{answer}");

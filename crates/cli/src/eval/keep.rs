@@ -2,6 +2,7 @@
 
 use crate::output::say;
 use serde_json::json;
+use taskwright_base::text::count;
 use taskwright_eval::{Attempt, Candidate, ErrorClass, Outcome, SampleResult};
 use taskwright_ledger::Ledger;
 use taskwright_ledger::agent::described;
@@ -31,7 +32,7 @@ pub fn keep(
     }
     let mut ledger = Ledger::open(ledger.directory()?)?;
     ledger.add(&[agent], &trials)?;
-    say(&format!("ledger: {} trials of the experiment `{experiment}`", trials.len()));
+    say(&format!("ledger: {} of the experiment `{experiment}`", count(trials.len() as u64, "trial")));
     Ok(())
 }
 
