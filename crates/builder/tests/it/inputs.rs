@@ -83,18 +83,18 @@ fn a_baseline_with_the_lock_in_it_is_refused() {
 
 #[test]
 fn what_a_build_made_is_no_input() {
-    for (from, what) in [
-        ("../../target", "target/harbor-tasks"),
-        ("../../target/taskwright/store", "target/taskwright"),
-        ("../../target/harbor-tasks/alpha", "target/harbor-tasks"),
-        ("linked", "target/harbor-tasks"),
+    for (from, words) in [
+        ("../../target", "`target` holds `target/harbor-tasks`, which"),
+        ("../../target/taskwright/store", "is in `target/taskwright`, which"),
+        ("../../target/harbor-tasks/alpha", "is in `target/harbor-tasks`, which"),
+        ("linked", "is in `target/harbor-tasks`, which"),
     ] {
         let said = refused(|space| {
             assert!(space.build().is_success());
             symlink("../../target/harbor-tasks", space.path("harbor-tasks/alpha/linked")).unwrap();
             overlay(space, &format!("{{ from = \"{from}\", to = \"t\" }}"));
         });
-        assert!(said.contains(&format!("is in `{what}`, which builds write to")), "{from}: {said}");
+        assert!(said.contains(&format!("{words} builds write to")), "{from}: {said}");
     }
 }
 

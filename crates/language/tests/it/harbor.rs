@@ -29,10 +29,10 @@ fn harbor_version_other_than_ours() {
     let said = b(&[(
         r#"environment = "modal""#,
         r#"environment = "modal"
-version = "0.20.0""#,
+version = "0.19.0""#,
     )]);
     insta::assert_snapshot!(said, @r#"
-    warning 15:11 <"0.20.0"> Taskwright was tried with Harbor 0.26.0, not with 0.20.0
+    warning 15:11 <"0.19.0"> Taskwright was tried with Harbor 0.20.0, 0.21.0, 0.22.0, 0.23.0 and 0.26.0, not with 0.19.0
       help: other releases name flags, files and fields differently
     "#);
 }
