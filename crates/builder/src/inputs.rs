@@ -336,7 +336,11 @@ impl<'a> Recorder<'a> {
     /// A file, or all files below a folder, as a tree. Large ones go into the store.
     pub fn tree(&mut self, path: &Utf8Path, store: &Store) -> Result<Tree> {
         // Before a gigabyte of it is read.
-        if let Some(made) = self.made.iter().find(|made| *made != path && made.starts_with(path) && self.root.join(made).exists()) {
+        if let Some(made) = self
+            .made
+            .iter()
+            .find(|made| *made != path && made.starts_with(path) && self.root.join(made).exists())
+        {
             return Err(Error::new(format!("`{path}` holds `{made}`, which builds write to"))
                 .hint("an input has to be the same for everybody: name the folder below it that is meant"));
         }

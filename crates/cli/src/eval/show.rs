@@ -12,7 +12,7 @@ use super::candidate::Files;
 use super::progress::worth;
 use super::task::Task;
 use taskwright_base::table::{Table, number};
-use taskwright_base::text::{brief, clean};
+use taskwright_base::text::{brief, clean, count};
 use taskwright_language::model::{Direction, Objective};
 
 /// How many characters of a sample's error the table shows.
@@ -191,11 +191,15 @@ fn splits_text(evaluated: &[Evaluated], objective: &Objective) -> String {
 /// ended and where its record is.
 fn split_text(evaluated: &Evaluated, objective: &Objective, listed: Listed) -> String {
     let Evaluated { split, record, recorded, result, baseline, harbor } = evaluated;
-    let mut text = format!("\n{split}\n");
     let (samples, others) = match listed {
         Listed::All => (result.samples.iter().collect(), 0),
         Listed::Notable => notable(&result.samples, objective.direction),
     };
+    let mut text = format!("\n{split}");
+    if matches!(listed, Listed::Notable) && !samples.is_empty() {
+        text += &format!(": what failed, and the worst of {}", count(result.samples.len() as u64, "sample"));
+    }
+    text += "\n";
     if !samples.is_empty() {
         text += &samples_text(&samples, &objective.metric, baseline.as_ref());
     }

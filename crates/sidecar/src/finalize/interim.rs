@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use taskwright_base::Result;
+use taskwright_base::text::count;
 
 use super::evidence;
 use super::verdict::Verdict;
@@ -41,11 +42,10 @@ fn write(service: &Service, paths: &Paths, bundled: &mut Option<String>) -> Resu
     let mut verdict = Verdict::new(&service.config, &service.config_digest);
     verdict.budgets = service.status().budgets;
     verdict.reasons.push("`taskwright finalize` did not come to its end in the eval sidecar".to_owned());
+    let evaluations = count(evaluations, "evaluation");
     verdict.reasons.push(match &submitted {
-        Some(candidate) => {
-            format!("commit {} was submitted, after {evaluations} evaluations", candidate.commit)
-        }
-        None => format!("nothing was submitted, and {evaluations} evaluations were made"),
+        Some(candidate) => format!("commit {} was submitted, after {evaluations}", candidate.commit),
+        None => format!("nothing was submitted after {evaluations}"),
     });
     evidence::publish_interim(&verdict, paths)?;
     let commit = submitted.map(|candidate| candidate.commit);

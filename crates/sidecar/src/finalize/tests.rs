@@ -283,7 +283,7 @@ fn while_the_work_goes_on_the_evidence_says_why_there_is_no_reward() {
     assert_eq!(verdict()["outcome"], "unscored");
     trial.evaluate(1, &Choice::All);
     trial.service.submit(&commit(1)).unwrap();
-    let said = format!("commit {} was submitted, after 1 evaluations", commit(1));
+    let said = format!("commit {} was submitted, after 1 evaluation", commit(1));
     testing::wait_until("the submission is told of", || reasons(&verdict()).contains(&said));
     let bundle = trial.paths().evidence.join("candidates.bundle");
     testing::wait_until("the candidate is there", || {
