@@ -107,7 +107,7 @@ resource_limits = { cpu = 2, storage_mb = 100 }
 
 #[test]
 fn what_is_wrong_is_said() {
-    let cases: [(&str, &str, &str); 47] = [
+    let cases: [(&str, &str, &str); 48] = [
         ("", "repetitions = 0", "`repetitions` must be at least 1"),
         ("", "reward_key = \" \"", "`reward_key` has no proper value"),
         ("[[tasks]]\nbuilt = []", "", "no task is named"),
