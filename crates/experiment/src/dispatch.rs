@@ -61,7 +61,7 @@ pub struct Harbor {
 /// that was tried and knows all of its configuration.
 fn wanted(root: &Utf8Path, prepared: &Prepared) -> Vec<Release> {
     let begun = || {
-        let folder = JobFolder::open(&root.as_std_path().join(prepared.config.job_dir())).ok()?;
+        let folder = JobFolder::open(root.as_std_path().join(prepared.config.job_dir())).ok()?;
         folder.lock().ok()??.harbor_version
     };
     let named = prepared.harbor.clone().or_else(begun);
@@ -133,13 +133,13 @@ impl Harbor {
     /// Has Harbor read a configuration without running anything: it then takes no key that it does not know, and looks
     /// at the arguments of agents and at the variables that must be set. Gives what Harbor says of it.
     pub fn check(&self, config: &str) -> Result<String> {
+        const DOING: &str = "asking Harbor to check the job's configuration";
         if !self.release.has_dry_run {
             return Ok(format!(
                 "Harbor {} cannot check a configuration without running it",
                 self.release.version
             ));
         }
-        const DOING: &str = "asking Harbor to check the job's configuration";
         let folder = tempfile::tempdir().map_err(failed_to(DOING))?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml"))
             .map_err(|path| Error::new(format!("`{}` has a name that is not UTF-8", path.display())))?;
