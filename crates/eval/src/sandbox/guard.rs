@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitStatus};
 use taskwright_base::{Error, Result, failed_to};
 
+use super::ends::{EndRequests, handle_of};
 use super::kernel::{self, Forked};
-use super::supervise::{EndRequests, handle_of};
 use super::sweep;
 
 /// How often it is asked whether our maker is still there, and whether the watcher is, where no handle tells us.

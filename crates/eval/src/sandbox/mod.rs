@@ -13,13 +13,14 @@
 //!  report ◀──────────│ writes the report, ends                  │
 //! ```
 //!
-//! `order` is what the two say to each other, `running` the evaluation's end, `supervise` the process that watches, `guard` one
+//! `order` is what the two say to each other, `ends` what the end of either is told by, `running` the evaluation's end, `supervise` the process that watches, `guard` one
 //! more behind it that does nothing but wait: should the watcher be killed, it inherits what that left, and ends it.
 //! `child` what happens between fork and exec, where the kernel is told the files (`landlock`) and calls (`seccomp`) it
 //! keeps the command to, and its processes to what they may use together (`group`); `sweep` leaves no process. All unsafe
 //! code is in `kernel`.
 
 mod child;
+mod ends;
 pub(crate) mod folder;
 mod group;
 mod guard;

@@ -16,10 +16,11 @@ use rustix::process::{Pid, Signal};
 use taskwright_base::{Result, failed, failed_to};
 
 use super::Sandbox;
+use super::ends::handle_of;
 use super::folder::{self, make_folder};
 use super::group::Group;
 use super::order::{self, NotStarted, Order, Report, RunLimits};
-use super::supervise::{USER_LOCK, handle_of};
+use super::supervise::USER_LOCK;
 use super::user::User;
 use super::users::Lease;
 

@@ -5,10 +5,9 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use rustix::process::{Pid, WaitStatus};
 use taskwright_base::{Error, Result, failed, failed_to};
 
 use super::child::{self, NotSpawned};
+use super::ends::{EndRequests, handle_of};
 use super::folder;
 use super::group::{self, Bounds};
 use super::guard;
@@ -194,7 +194,7 @@ fn watch(
         let now = Instant::now();
         let wake = deadline.map_or(tick, |deadline| deadline.min(tick)).min(now + interval);
         let timeout = Timespec::try_from(wake.saturating_duration_since(now)).unwrap_or_default();
-        let mut waiting = vec![PollFd::new(&end.requests, PollFlags::IN)];
+        let mut waiting = vec![PollFd::new(end.requests(), PollFlags::IN)];
         waiting.extend(handle.as_ref().map(|handle| PollFd::new(handle, PollFlags::IN)));
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -214,39 +214,6 @@ fn watch(
             }
             tick = Instant::now() + watch.pause();
         }
-    }
-}
-
-/// A descriptor that can be read from once the process has ended; none where the kernel has no such thing.
-pub(crate) fn handle_of(process: i32) -> Option<OwnedFd> {
-    rustix::process::pidfd_open(Pid::from_raw(process)?, rustix::process::PidfdFlags::empty()).ok()
-}
-
-/// Signals that ask us to end.
-pub(super) struct EndRequests {
-    requests: UnixStream,
-    came: bool,
-}
-
-impl EndRequests {
-    pub fn listen() -> io::Result<Self> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-        let (requests, notify) = UnixStream::pair()?;
-        requests.set_nonblocking(true)?;
-        for signal in [SIGTERM, SIGINT, SIGHUP] {
-            signal_hook::low_level::pipe::register(signal, notify.try_clone()?)?;
-        }
-        Ok(Self { requests, came: false })
-    }
-
-    /// Can be read from once one came.
-    pub fn requests(&self) -> &UnixStream {
-        &self.requests
-    }
-
-    pub fn came(&mut self) -> bool {
-        self.came |= matches!((&self.requests).read(&mut [0; 16]), Ok(1..));
-        self.came
     }
 }
 
@@ -285,7 +252,7 @@ fn lock_user(folder: &Path, end: &mut EndRequests) -> Result<Option<UserLock>> {
             Err(std::fs::TryLockError::WouldBlock) => {}
             Err(std::fs::TryLockError::Error(error)) => return Err(failed("locking", &path)(error)),
         }
-        let mut waiting = [PollFd::from_borrowed_fd(end.requests.as_fd(), PollFlags::IN)];
+        let mut waiting = [PollFd::from_borrowed_fd(end.requests().as_fd(), PollFlags::IN)];
         let pause = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
         let _ = poll(&mut waiting, Some(&pause));
         if end.came() {
