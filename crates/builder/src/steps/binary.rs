@@ -1,10 +1,12 @@
 //! The `taskwright` binary that goes into every task's images: built once, statically, and the same from any folder.
 
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::process::Signal;
 
 use super::Context;
 use crate::compile::{self, PACKAGE, SOURCES, TARGET};
@@ -123,8 +125,11 @@ fn compile(context: &Context<'_>, sources: &Utf8Path) -> Result<Utf8PathBuf> {
         Error::new(format!("cargo cannot be run: {error}")).hint("install Rust: https://rustup.rs")
     })?;
     if !output.status.success() {
-        // A Ctrl-C that ended it was for us as well.
         context.check_stop()?;
+        // A Ctrl-C that ended it was for us as well, though we may hear of it a moment later.
+        if output.status.signal() == Some(Signal::INT.as_raw()) {
+            return Err(Error::interrupted());
+        }
         let words = String::from_utf8_lossy(&output.stderr);
         let tail: Vec<_> = words.trim().lines().rev().take(30).collect();
         let tail: Vec<_> = tail.into_iter().rev().collect();
