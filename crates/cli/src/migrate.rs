@@ -54,7 +54,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     for Moved { migration, .. } in &moved {
         make_folder(&specs, &shown, &migration.name, &migration.files, &stop)?;
     }
-    let text = if arguments.json { json_text(&moved, &shown) } else { human(&moved, &shown) };
+    let text = if arguments.json {
+        json_text(&moved, &shown)
+    } else {
+        output::named(&human(&moved, &shown)).into_owned()
+    };
     output::print(&text)?;
     Ok(exit::SUCCESS)
 }
