@@ -13,11 +13,9 @@ fn main() {
     let mut files = Vec::new();
     // A package stands alone: its version, which is that of the crates that it is made with, tells it from others.
     let is_package = here.join(".cargo_vcs_info.json").exists();
-    for source in ["src", "../base/src", "../language/src", "../harbor/src"].into_iter().take(if is_package {
-        1
-    } else {
-        4
-    }) {
+    let sources: &[&str] =
+        if is_package { &["src"] } else { &["src", "../base/src", "../language/src", "../harbor/src"] };
+    for source in sources {
         let folder = here.join(source);
         println!("cargo::rerun-if-changed={}", folder.display());
         let before = files.len();
