@@ -296,8 +296,7 @@ mod tests {
         let mut crates = BTreeSet::new();
         made_of("builder", &mut crates);
         let script = include_str!("../build.rs");
-        let listed =
-            script.split_once("for source in [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+        let listed = script.split_once("else { &[").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
         let listed: BTreeSet<String> = listed
             .split(", ")
             .map(|path| path.trim_matches('"').trim_end_matches("src").trim_matches(['.', '/']))
