@@ -7,6 +7,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::rule::Rule;
+
 /// Why something could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
@@ -15,6 +17,7 @@ pub struct Error {
     hint: Option<String>,
     place: Option<Place>,
     io: Option<io::ErrorKind>,
+    rule: Option<Rule>,
 }
 
 /// What the failure says about the request.
@@ -50,7 +53,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with what happened.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, message: message.into(), hint: None, place: None, io: None }
+        Self { kind: Kind::Failed, message: message.into(), hint: None, place: None, io: None, rule: None }
     }
 
     /// The error of a command that was asked to stop.
@@ -93,6 +96,12 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Says which rule was broken.
+    #[must_use]
+    pub fn of(self, rule: Rule) -> Self {
+        Self { rule: Some(rule), ..self }
     }
 
     /// Says that the request makes no sense.
@@ -143,6 +152,11 @@ impl Error {
             Some(Place::Field(keys)) => keys.iter().map(String::as_str).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Which rule was broken, if one has a name.
+    pub fn rule(&self) -> Option<Rule> {
+        self.rule
     }
 
     /// The operating system's answer, if it was that.

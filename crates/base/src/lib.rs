@@ -7,6 +7,7 @@
 //! - [`folder`]: opening what others wrote without following a link.
 //! - [`stamp`]: whether a file is the one that was read before, without reading it.
 //! - [`tree`]: which paths and links a tree of files may hold.
+//! - [`rule`]: what specs are held against, by name.
 //! - [`text`], [`table`]: words of unknown origin on a terminal, and columns of them.
 //! - [`words!`]: enumerations whose values have one word each.
 //! - [`number`]: sums and means that do not depend on the order of their values.
@@ -22,6 +23,7 @@ pub mod git;
 pub mod lock;
 pub mod number;
 pub mod process;
+pub mod rule;
 pub mod stamp;
 pub mod student;
 pub mod table;

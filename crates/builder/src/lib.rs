@@ -1,4 +1,4 @@
-//! Builds Harbor task directories from Taskwright specs.
+//! Builds Harbor task directories from Taskwright specs, and takes along those that somebody wrote.
 //!
 //! [`build`] is the way in. A build looks at what changed since the last one (`state`, `inputs`), makes what is shared
 //! once (`steps`), renders and assembles each task, and puts it in its place by one rename (`publish`). `engine` draws
@@ -17,6 +17,7 @@
 
 pub mod clean;
 mod compile;
+pub mod descriptions;
 pub mod doctor;
 pub mod embedded;
 mod engine;
@@ -39,7 +40,7 @@ mod store;
 mod tree;
 mod workspace;
 
-pub use engine::{Intent, Options, build};
+pub use engine::{Intent, Options, build, lint};
 pub use gc::Collected;
 pub use key::Change;
 pub use observe::{Boundary, Observer, Silent};

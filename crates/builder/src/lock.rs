@@ -21,18 +21,23 @@ pub struct Lock {
     pub tasks: BTreeMap<String, LockEntry>,
 }
 
-/// What the lock says of one task. All digests are `sha256:` and 64 hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What the lock says of one task. All digests are `sha256:` and 64 hexadecimal digits. Of a task that somebody wrote there
+/// are only its version, if it says one, and the two digests of its files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockEntry {
     /// The task's version.
-    pub version: String,
+    #[serde(default)]
+    pub version: Option<String>,
     /// The spec with everything inherited and substituted.
-    pub spec: String,
+    #[serde(default)]
+    pub spec: Option<String>,
     /// The files of the baseline.
-    pub baseline: String,
+    #[serde(default)]
+    pub baseline: Option<String>,
     /// The commit that the optimizer starts from.
-    pub baseline_commit: String,
+    #[serde(default)]
+    pub baseline_commit: Option<String>,
     /// Mode A: the files of the dataset.
     #[serde(default)]
     pub dataset: Option<String>,
@@ -46,12 +51,14 @@ pub struct LockEntry {
     #[serde(default)]
     pub requirements: Option<String>,
     /// The templates.
-    pub templates: String,
+    #[serde(default)]
+    pub templates: Option<String>,
     /// The version of Taskwright that the binary is of; none where a file was named.
     #[serde(default)]
     pub taskwright: Option<String>,
     /// The `taskwright` binary.
-    pub binary: String,
+    #[serde(default)]
+    pub binary: Option<String>,
     /// All files of the task directory, with their kinds.
     pub tree: String,
     /// The content digest that Harbor computes for the task directory.
@@ -123,11 +130,11 @@ impl LockText {
 impl LockEntry {
     /// The entry as lines of the lock. One group of lines a task, so that two branches that change two tasks merge.
     pub fn lines(&self, name: &str) -> String {
-        // Names are `[a-z0-9-]` and values are digests and versions: plain strings need no escapes.
+        // Names are `[a-z0-9-]`; a version may be anything that somebody wrote.
         let mut lines = format!("\n[task.{name}]\n");
         for (label, value) in self.fields() {
             if let Some(value) = value {
-                lines.push_str(&format!("{label} = \"{value}\"\n"));
+                lines.push_str(&format!("{label} = {}\n", toml::Value::from(value)));
             }
         }
         lines
@@ -135,17 +142,17 @@ impl LockEntry {
 
     fn fields(&self) -> [(&'static str, Option<&str>); 13] {
         [
-            ("version", Some(&self.version)),
-            ("spec", Some(&self.spec)),
-            ("baseline", Some(&self.baseline)),
-            ("baseline_commit", Some(&self.baseline_commit)),
+            ("version", self.version.as_deref()),
+            ("spec", self.spec.as_deref()),
+            ("baseline", self.baseline.as_deref()),
+            ("baseline_commit", self.baseline_commit.as_deref()),
             ("dataset", self.dataset.as_deref()),
             ("scorer", self.scorer.as_deref()),
             ("inner_tasks", self.inner_tasks.as_deref()),
             ("requirements", self.requirements.as_deref()),
-            ("templates", Some(&self.templates)),
+            ("templates", self.templates.as_deref()),
             ("taskwright", self.taskwright.as_deref()),
-            ("binary", Some(&self.binary)),
+            ("binary", self.binary.as_deref()),
             ("tree", Some(&self.tree)),
             ("harbor", Some(&self.harbor)),
         ]
@@ -172,17 +179,17 @@ mod tests {
 
     fn entry() -> LockEntry {
         LockEntry {
-            version: "1.0.0".into(),
-            spec: "sha256:aa".into(),
-            baseline: "sha256:bb".into(),
-            baseline_commit: "cc".into(),
+            version: Some("1.0.0".into()),
+            spec: Some("sha256:aa".into()),
+            baseline: Some("sha256:bb".into()),
+            baseline_commit: Some("cc".into()),
             dataset: Some("sha256:dd".into()),
             scorer: None,
             inner_tasks: None,
             requirements: None,
-            templates: "sha256:ee".into(),
+            templates: Some("sha256:ee".into()),
             taskwright: Some("0.1.0".into()),
-            binary: "sha256:ff".into(),
+            binary: Some("sha256:ff".into()),
             tree: "sha256:00".into(),
             harbor: "sha256:11".into(),
         }

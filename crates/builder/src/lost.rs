@@ -27,7 +27,7 @@ pub fn set_aside(
     let place = workspace.out.join(name);
     let foreign = match written {
         Some(outputs) => outputs.foreign(&place),
-        None if !stands(&place) || is_as_locked(workspace, name, &place) => Vec::new(),
+        None if !stands(&place) || is_as_locked(workspace, name) => Vec::new(),
         None => vec![String::new()],
     };
     if foreign.is_empty() {
@@ -76,11 +76,11 @@ fn stuck(lost: &Utf8Path, error: &std::io::Error) -> Error {
         .hint("move what you added to the task's folder to a place of your own: a build does not remove it")
 }
 
-/// Whether a folder is, to the byte, the output that the lock describes.
-fn is_as_locked(workspace: &Workspace, name: &str, place: &Utf8Path) -> bool {
+/// Whether what stands in a task's place is, to the byte, the output that the lock describes.
+pub fn is_as_locked(workspace: &Workspace, name: &str) -> bool {
     let locked = Lock::read(&workspace.lock_file()).ok().flatten();
     let Some(entry) = locked.as_ref().and_then(|lock| lock.tasks.get(name)) else { return false };
-    standing(place).is_some_and(|tree| tree.digest().to_string() == entry.tree)
+    standing(&workspace.out.join(name)).is_some_and(|tree| tree.digest().to_string() == entry.tree)
 }
 
 /// The files of a folder as a tree; none if one of them cannot be part of an output.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use taskwright_harbor::digest::is_ignored_by_default;
 
 use taskwright_base::digest::{Digest, Hasher};
+use taskwright_base::rule::Rule;
 use taskwright_base::text::clean;
 use taskwright_base::tree::{Fault, check_link, check_path};
 use taskwright_base::{Error, Result};
@@ -161,7 +162,8 @@ impl Tree {
             .hint(
                 "save it with the line endings of Unix (LF); if git changed them (`core.autocrlf`), write `* text=auto \
                  eol=lf` into `.gitattributes` and check the files out again",
-            )),
+            )
+            .of(Rule::LineEndings)),
         }
     }
 

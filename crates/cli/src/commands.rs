@@ -12,7 +12,7 @@ use crate::eval;
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
 use crate::{
-    build_tasks, clean, completions, doctor, exit, init, man, migrate, new, output, schema, workspace,
+    build_tasks, clean, completions, doctor, exit, init, lint, man, migrate, new, output, schema, workspace,
 };
 #[cfg(feature = "trials")]
 use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
@@ -81,6 +81,8 @@ macro_rules! commands {
 commands! {
     "build-tasks" Build (build_tasks::Arguments, build_tasks::run),
         "Build the task directories that the specs in harbor-tasks/ describe";
+    "lint" Build (lint::Arguments, lint::run),
+        "Say what is wrong, doubtful or could be better in specs and in what they name";
     "init" Build (init::Arguments, init::run),
         "Make a repository a workspace: write what is missing, and leave what is there as it is";
     "new" Build (new::Arguments, new::run),

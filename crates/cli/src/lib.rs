@@ -30,6 +30,7 @@ pub mod interrupt;
 mod leaderboard;
 #[cfg(feature = "eval")]
 mod ledger;
+mod lint;
 mod man;
 mod migrate;
 mod new;

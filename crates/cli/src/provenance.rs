@@ -43,8 +43,8 @@ pub fn of_job(job: &Job) -> HashMap<String, Provenance> {
 fn of_entry(spec: String, entry: LockEntry) -> (String, Provenance) {
     let provenance = Provenance {
         spec,
-        spec_digest: Some(entry.spec),
-        baseline: Some(entry.baseline),
+        spec_digest: entry.spec,
+        baseline: entry.baseline,
         dataset: entry.dataset.or(entry.inner_tasks),
     };
     (entry.harbor, provenance)

@@ -31,9 +31,10 @@ pub fn schema(_: &SchemaArguments) -> anyhow::Result<Status> {
 /// Runs `reference`.
 pub fn reference(arguments: &ReferenceArguments) -> anyhow::Result<Status> {
     let docs = workspace::this()?.root.join("docs");
-    let pages: [(Utf8PathBuf, String); 2] = [
+    let pages: [(Utf8PathBuf, String); 3] = [
         (docs.join("spec.schema.json"), taskwright_language::schema::json_schema_text()),
         (docs.join("spec-reference.md"), taskwright_language::reference::reference_page()),
+        (docs.join("lint.md"), taskwright_language::reference::rules_page()),
     ];
     let mut stale = false;
     for (path, text) in pages {

@@ -7,6 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use taskwright_base::Error;
 use taskwright_builder::Workspace;
+use taskwright_builder::descriptions::{SPEC, TASK, described_by};
 
 /// Where a command's workspace has its parts, for commands that can be told.
 #[derive(Debug, Args)]
@@ -123,9 +124,9 @@ fn specs_folder(workspace: &Workspace, named: &Utf8Path) -> anyhow::Result<Utf8P
     Ok(inside.to_owned())
 }
 
-/// Whether a folder in this one holds a spec.
+/// Whether a folder in this one describes tasks.
 pub fn holds_specs(folder: &Utf8Path) -> std::io::Result<bool> {
-    Ok(folder.read_dir_utf8()?.flatten().any(|entry| entry.path().join("spec.toml").exists()))
+    Ok(folder.read_dir_utf8()?.flatten().any(|entry| described_by(entry.path()).is_some()))
 }
 
 /// The name by which a task or a spec is known, for what was typed: that name, or the path of the spec's folder or file,
@@ -136,9 +137,9 @@ pub fn task_name(workspace: &Workspace, typed: &str) -> String {
         let specs = workspace.root.join(&workspace.specs).canonicalize_utf8().ok()?;
         // A folder, or a file, of a spec stands for the spec.
         let folder = path.ancestors().find(|folder| folder.parent() == Some(&specs))?;
-        folder.join("spec.toml").exists().then(|| folder.file_name().map(str::to_owned)).flatten()
+        described_by(folder).and(folder.file_name()).map(str::to_owned)
     };
     // A bare name is that of a task, even where a folder of that name lies here.
-    let is_path = typed.contains('/') || matches!(typed, "." | ".." | "spec.toml");
+    let is_path = typed.contains('/') || matches!(typed, "." | ".." | SPEC | TASK);
     is_path.then(|| named(typed)).flatten().unwrap_or_else(|| typed.to_owned())
 }

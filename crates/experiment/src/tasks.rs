@@ -134,13 +134,8 @@ fn built(
 /// The further arguments of the outer `harbor run` that specs ask for, by the name of the task. A spec that is wrong has
 /// none: the build says what is wrong with it.
 fn arguments_of_specs(workspace: &Workspace) -> BTreeMap<String, Vec<String>> {
-    let specs = workspace.root.join(&workspace.specs);
     let mut arguments = BTreeMap::new();
-    for entry in specs.read_dir_utf8().into_iter().flatten().flatten() {
-        let file = workspace.specs.join(entry.file_name()).join("spec.toml");
-        if !workspace.root.join(&file).is_file() {
-            continue;
-        }
+    for file in workspace.specs_alone() {
         let Ok(loaded) = taskwright_language::load(&workspace.root, &file, &BTreeMap::new()) else {
             continue;
         };

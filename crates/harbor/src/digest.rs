@@ -18,7 +18,7 @@ use taskwright_base::{Digest, digest};
 pub use self::default::is_ignored_by_default;
 pub use self::error::DigestError;
 use self::harborignore::HARBORIGNORE;
-use self::walk::{TOP_FILES, TOP_FOLDERS};
+pub use self::walk::{TOP_FILES, TOP_FOLDERS};
 
 /// Computes the digest that Harbor records for a task, in `lock.json` as `trials[].task.digest`. Files are read in pieces,
 /// never whole.
@@ -38,6 +38,15 @@ pub fn content_digest(dir: &Path) -> Result<Digest, DigestError> {
         lines.add(&file.name, &digest.bytes());
     }
     Ok(lines.finish())
+}
+
+/// The paths, from the task directory, of the files that the digest covers; sorted.
+///
+/// # Errors
+///
+/// As [`content_digest`].
+pub fn hashed_paths(dir: &Path) -> Result<Vec<String>, DigestError> {
+    Ok(walk::hashed_files(dir)?.into_iter().map(|file| file.name).collect())
 }
 
 /// Computes the content digest from the files' own digests, without touching a file system.

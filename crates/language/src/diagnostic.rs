@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use self::shown::Shown;
 use crate::source::Source;
+use taskwright_base::rule::Rule;
 
 /// How many diagnostics are written out in full: more of them only hide the first.
 const MOST_RENDERED: usize = 50;
@@ -29,6 +30,8 @@ pub enum Severity {
     Error,
     /// It does not.
     Warning,
+    /// It is not even said in one: only who asks for advice hears it.
+    Advice,
 }
 
 /// A place in a file, with a word about it.
@@ -72,6 +75,10 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The text that would put it right in the place of the first one, where that is sure to be what was meant.
+    pub fix: Option<String>,
+    /// The rule that was broken, as far as it was said.
+    pub rule: Option<Rule>,
     /// Whether it is only about what happens in the eval sidecar, and so means nothing where there is none.
     pub in_sidecar: bool,
 }
@@ -85,6 +92,8 @@ impl Diagnostic {
             primary,
             secondary: Vec::new(),
             hint: None,
+            fix: None,
+            rule: None,
             in_sidecar: false,
         }
     }
@@ -92,6 +101,23 @@ impl Diagnostic {
     /// A warning at a place.
     pub fn warning(primary: Label, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(primary, message) }
+    }
+
+    /// The same as a piece of advice.
+    #[must_use]
+    pub fn as_advice(self) -> Self {
+        Self { severity: Severity::Advice, ..self }
+    }
+
+    /// Says which rule was broken, unless that was said before.
+    #[must_use]
+    pub fn of(self, rule: Rule) -> Self {
+        Self { rule: self.rule.or(Some(rule)), ..self }
+    }
+
+    /// The rule that was broken.
+    pub fn rule(&self) -> Rule {
+        self.rule.unwrap_or(Rule::Inputs)
     }
 
     /// The same with what to do about it.
@@ -115,13 +141,19 @@ impl Diagnostic {
 
     /// The text for people: message, place, source line, caret, help. What may be a secret is masked.
     pub fn render(&self, color: bool) -> String {
-        self.render_with(&Shown::of(std::iter::once(self)), color)
+        self.render_with(&Shown::of(std::iter::once(self)), color, None)
     }
 
-    fn render_with(&self, shown: &Shown, color: bool) -> String {
+    /// The same with the name of its rule.
+    pub fn render_named(&self, color: bool) -> String {
+        self.render_with(&Shown::of(std::iter::once(self)), color, Some(self.rule().name()))
+    }
+
+    fn render_with(&self, shown: &Shown, color: bool, rule: Option<&str>) -> String {
         let (level, renderer) = match self.severity {
             Severity::Error => (Level::ERROR, Renderer::styled()),
             Severity::Warning => (Level::WARNING, Renderer::styled()),
+            Severity::Advice => (Level::NOTE, Renderer::styled()),
         };
         let renderer = if color { renderer } else { Renderer::plain() };
         let renderer = renderer.decor_style(DecorStyle::Ascii);
@@ -135,7 +167,11 @@ impl Diagnostic {
                 None => files.push((source, vec![(AnnotationKind::Context, label)])),
             }
         }
-        let mut group = Group::with_title(level.primary_title(self.message.as_str()));
+        let title = level.primary_title(self.message.as_str());
+        let mut group = Group::with_title(match rule {
+            Some(rule) => title.id(rule),
+            None => title,
+        });
         for (source, labels) in &files {
             if labels.iter().all(|(_, label)| source.line_around(label.span.start).len() <= LONG_LINE) {
                 group = group.element(snippet(source, labels));
@@ -217,8 +253,9 @@ impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let source = &self.primary.source;
         let (start, end) = (source.position(self.primary.span.start), source.position(self.primary.span.end));
-        let mut fields = serializer.serialize_struct("Diagnostic", 9)?;
+        let mut fields = serializer.serialize_struct("Diagnostic", 10)?;
         fields.serialize_field("severity", &self.severity)?;
+        fields.serialize_field("rule", self.rule().name())?;
         fields.serialize_field("file", source.name())?;
         fields.serialize_field("line", &start.line)?;
         fields.serialize_field("column", &start.column)?;
@@ -261,6 +298,13 @@ impl Diagnostics {
         self.items.iter()
     }
 
+    /// The same, each of a rule unless it is of another.
+    #[must_use]
+    pub fn of(mut self, rule: Rule) -> Self {
+        self.items = self.items.into_iter().map(|item| item.of(rule)).collect();
+        self
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -285,7 +329,7 @@ impl Diagnostics {
     pub fn render(&self, color: bool) -> String {
         let shown = Shown::of(self.items.iter());
         let items = self.items.iter().take(MOST_RENDERED);
-        let mut parts: Vec<String> = items.map(|item| item.render_with(&shown, color)).collect();
+        let mut parts: Vec<String> = items.map(|item| item.render_with(&shown, color, None)).collect();
         if self.items.len() > MOST_RENDERED {
             parts.push(format!("... and {} more", self.items.len() - MOST_RENDERED));
         }

@@ -16,6 +16,7 @@ use crate::params;
 use crate::paths;
 use crate::shape::{self, Resolve, Shapes};
 use crate::tree::{Node, Origin, Sources};
+use taskwright_base::rule::Rule;
 use taskwright_base::text::{nearest, one_of};
 
 /// A file that was read and found good.
@@ -61,7 +62,7 @@ pub fn load<T: DeserializeOwned>(
     let (mut chain, mut found) = extend::read(root, file);
     let files = std::mem::take(&mut chain.files);
     if !found.is_empty() {
-        return Err(Diagnostics::new(found, files));
+        return Err(Diagnostics::new(found, files).of(Rule::Syntax));
     }
     let sources = Arc::new(chain.sources.clone());
     let Some(mut tree) = chain.merged(shapes) else { return Err(Diagnostics::new(found, files)) };
@@ -72,7 +73,7 @@ pub fn load<T: DeserializeOwned>(
         paths::resolve_anywhere(sources.get(origin.file).folder(), text).map(Utf8PathBuf::into_string)
     };
     let value = typed(root, &mut tree, shapes, &sources, &resolve, rules, &mut found);
-    let found = Diagnostics::new(found, files.clone());
+    let found = Diagnostics::new(found, files.clone()).of(Rule::Parameters);
     match value {
         Some(value) if !found.has_errors() => Ok(Document { value, files, warnings: found, tree, sources }),
         _ => Err(found),
@@ -111,8 +112,8 @@ pub(crate) fn typed<T: DeserializeOwned>(
     found: &mut Vec<Diagnostic>,
 ) -> Option<T> {
     let report = shape::check(shapes, sources, tree, resolve);
-    let shapely = report.found.iter().all(|item| item.severity == Severity::Warning);
-    found.extend(report.found);
+    let shapely = report.found.iter().all(|item| item.severity != Severity::Error);
+    found.extend(report.found.into_iter().map(|item| item.of(Rule::Shape)));
     if report.fatal {
         return None;
     }

@@ -34,7 +34,9 @@ pub fn read(root: &Utf8Path, file: &Utf8Path) -> (Chain, Vec<Diagnostic>) {
         chain.files.push(name.clone());
         match source::read(root, &name) {
             Ok(source) => next = chain.take(&source, &mut found),
-            Err(problem) => found.push(chain.unreadable(name, problem, said)),
+            Err(problem) => {
+                found.push(unreadable(name, problem, said.map(|origin| chain.sources.label(origin))));
+            }
         }
     }
     (chain, found)
@@ -110,15 +112,6 @@ impl Chain {
         Some((name, Some(node.origin)))
     }
 
-    fn unreadable(&self, name: Utf8PathBuf, problem: Unreadable, said: Option<Origin>) -> Diagnostic {
-        let label = match (problem.shown, said) {
-            (Some((source, span)), _) => Label::new(source, span),
-            (None, Some(origin)) => self.sources.label(origin),
-            (None, None) => Label::new(Arc::new(Source::new(name, "")), 0..0),
-        };
-        Diagnostic::error(label, problem.message).with_hint(problem.hint)
-    }
-
     /// The spec over its parents: tables are merged key by key, everything else is replaced. A table that chooses
     /// between several forms is replaced too, for half of one form and half of another is neither.
     pub fn merged(self, shapes: &Shapes) -> Option<Node> {
@@ -134,6 +127,16 @@ impl Chain {
         let base = files.next()?;
         Some(files.fold(base, |below, above| overlay(shapes, below, above, Some(shapes.root()))))
     }
+}
+
+/// Why a file could not be read, at the place in it or at the one that names it.
+pub fn unreadable(name: Utf8PathBuf, problem: Unreadable, said: Option<Label>) -> Diagnostic {
+    let label = match (problem.shown, said) {
+        (Some((source, span)), _) => Label::new(source, span),
+        (None, Some(label)) => label,
+        (None, None) => Label::new(Arc::new(Source::new(name, "")), 0..0),
+    };
+    Diagnostic::error(label, problem.message).with_hint(problem.hint)
 }
 
 fn overlay(shapes: &Shapes, below: Node, above: Node, shape: Option<&Shape>) -> Node {

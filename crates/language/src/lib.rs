@@ -9,6 +9,8 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
 #[cfg(feature = "language")]
+pub mod by_hand;
+#[cfg(feature = "language")]
 pub mod check;
 #[cfg(feature = "language")]
 pub mod diagnostic;

@@ -13,6 +13,7 @@ use crate::shape::Shapes;
 use crate::tree::{Node, Origin, Sources};
 use crate::{matrix, params, paths};
 use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_base::rule::Rule;
 
 /// What came of one spec file.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ pub fn load(root: &Utf8Path, file: &Utf8Path, set: &BTreeMap<String, String>) ->
     let (mut chain, mut found) = extend::read(root, file);
     let files = std::mem::take(&mut chain.files);
     if !found.is_empty() {
-        return Err(Diagnostics::new(found, files));
+        return Err(Diagnostics::new(found, files).of(Rule::Syntax));
     }
     let sources = Arc::new(chain.sources.clone());
     let Some(tree) = chain.merged(Shapes::of_spec()) else { return Err(Diagnostics::new(found, files)) };
@@ -92,7 +93,7 @@ pub fn load(root: &Utf8Path, file: &Utf8Path, set: &BTreeMap<String, String>) ->
     }
     matrix::refuse_equal_names(specs.iter().map(|spec| spec.name.as_str()), name_place, &sources, &mut found);
 
-    let found = Diagnostics::new(found, files.clone());
+    let found = Diagnostics::new(found, files.clone()).of(Rule::Parameters);
     if found.has_errors() {
         return Err(found);
     }

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json};
 
+use taskwright_base::rule::Rule;
+
 use crate::schema::{MODE_MARK, PATH_MARK, json_schema};
 
 const HEAD: &str = "\
@@ -20,6 +22,27 @@ mode is A or B belongs to specs of that mode and is refused in others.
 /// The page, as Markdown.
 pub fn reference_page() -> String {
     page(HEAD, &json_schema())
+}
+
+const RULES: &str = "\
+# The rules of `lint`
+
+<!-- Generated from the table in crates/base/src/rule.rs: edit that. -->
+
+`cargo xtask lint` (`taskwright lint`) says what is wrong, doubtful or could be better in specs, in tasks that were written by
+hand, and in what both name: everything that a build would refuse, and advice that a build does not give. It puts nothing into its
+place. `--fix` writes what can only be meant in one way (the words of a command that was given as one string, quotes that lack
+or are too much) into the files. `--format sarif` is what code hosts show beside the lines; `--format json` is one object a line, with
+`severity`, `rule`, `file`, `line`, `column`, `message` and `hint`. The exit status is 1 where something is wrong or doubtful.
+
+| rule | what it asks for |
+|---|---|
+";
+
+/// The page of the rules, as Markdown.
+pub fn rules_page() -> String {
+    let rows = Rule::ALL.iter().map(|rule| format!("| `{}` | {} |\n", rule.name(), rule.meaning()));
+    RULES.to_owned() + &rows.collect::<String>()
 }
 
 /// The page of any language's schema, under a heading.

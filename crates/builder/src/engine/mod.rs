@@ -12,6 +12,8 @@
 //! ([`crate::pending`]), and what no state describes is made again.
 
 mod conclude;
+mod described;
+mod lint;
 mod orphans;
 mod plan;
 mod task;
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rayon::prelude::*;
 use taskwright_language::model::{Baseline, Spec};
+
+pub use self::lint::lint;
 
 use self::conclude::{refuse_strangers, set_digest};
 use self::plan::SpecPlan;
@@ -66,6 +70,15 @@ pub enum Intent {
     Locked,
     /// Build nothing: only say what is not up to date.
     Look,
+    /// Read and check everything, and put nothing in its place.
+    Judge,
+}
+
+impl Intent {
+    /// Whether tasks are put into their places.
+    fn publishes(self) -> bool {
+        matches!(self, Self::Build | Self::Locked)
+    }
 }
 
 /// Builds the tasks of a workspace.
@@ -132,7 +145,7 @@ impl Build<'_> {
 
     /// Finds the specs and, by looking at what they and their tasks were made from, which tasks have to be looked into.
     fn look(&self, state: &State, store: &Store) -> Result<Looked> {
-        let paths = self.discover()?;
+        let paths = self.workspace.descriptions()?;
         let groups = state.groups();
         let root = crate::inputs::open_folder(&self.workspace.root.join("."))?;
         let unchanged: Vec<bool> = groups.par_iter().map(|group| group.is_unchanged_below(&root)).collect();
@@ -174,7 +187,8 @@ impl Build<'_> {
         };
         let baselines: BTreeMap<String, &Baseline> = open
             .iter()
-            .map(|open| &open.loaded.spec.baseline)
+            .filter_map(|open| open.task.spec())
+            .map(|spec| &spec.baseline)
             .map(|node| (baseline::id(node), node))
             .collect();
         let baselines: Vec<&Baseline> = baselines.into_values().collect();
@@ -189,9 +203,9 @@ impl Build<'_> {
             baselines: &baselines,
             shared,
         };
-        if self.options.intent != Intent::Look {
+        if self.options.intent.publishes() {
             output.publisher.prepare()?;
-            output.pending.note(open.iter().map(|open| &open.loaded.spec.name), state)?;
+            output.pending.note(open.iter().map(|open| open.task.name()), state)?;
         }
         make_shared(&context, &open);
         let publisher = &output.publisher;
@@ -231,7 +245,7 @@ impl Build<'_> {
             }
             report.tasks.push(done.report);
         }
-        if self.options.intent == Intent::Look {
+        if !self.options.intent.publishes() {
             report.tasks.extend(self.abandoned(state, plans, &pending.forgotten).into_iter().map(|name| {
                 let what = "no spec describes it any more".to_owned();
                 let stale = TaskReport { damage: vec![what], ..TaskReport::new(name, Status::Abandoned) };
@@ -282,7 +296,7 @@ impl Build<'_> {
 fn make_shared(context: &Context<'_>, open: &[Open<'_>]) {
     let datasets: BTreeMap<String, &Spec> = open
         .iter()
-        .map(|open| &open.loaded.spec)
+        .filter_map(|open| open.task.spec())
         .filter_map(|spec| Some((dataset::id(spec, spec.dataset.as_ref()?), spec)))
         .collect();
     let datasets: Vec<&Spec> = datasets.into_values().collect();

@@ -1,16 +1,14 @@
 //! What has to be looked at: which specs changed, which tasks look as they were left, and which nobody asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rayon::prelude::*;
-use taskwright_language::{Diagnostic, Diagnostics, LoadedSpec};
+use taskwright_language::{Diagnostic, Diagnostics, Severity};
 
 use super::Build;
+use super::described::{self, Described};
 use super::task::Open;
-use crate::error::{failed, io_error};
 use crate::inputs::{Group, Recorder, StatCache};
 use crate::lock::Lock;
 use crate::report::Failure;
@@ -28,7 +26,7 @@ pub(super) struct SpecPlan {
     /// Tasks that are up to date as far as looking shows.
     pub(super) fresh: Vec<String>,
     /// Tasks that have to be looked into.
-    pub(super) open: Vec<LoadedSpec>,
+    pub(super) open: Vec<Described>,
     /// Tasks that nobody asked for.
     pub(super) skipped: Vec<String>,
     pub(super) warnings: Vec<Diagnostic>,
@@ -44,40 +42,12 @@ impl SpecPlan {
     pub(super) fn open(&self, set: Digest) -> impl Iterator<Item = Open<'_>> {
         let record = self.record.iter();
         record.flat_map(move |record| {
-            self.open.iter().map(move |loaded| Open { loaded, group: &record.group, set })
+            self.open.iter().map(move |task| Open { task, group: &record.group, set })
         })
     }
 }
 
 impl Build<'_> {
-    /// The specs: every `spec.toml` one folder below the folder of specs.
-    pub(super) fn discover(&self) -> Result<Vec<Utf8PathBuf>> {
-        let folder = &self.workspace.specs;
-        let full = self.workspace.root.join(folder);
-        let entries = fs::read_dir(&full).map_err(|error| {
-            let wrong = io_error("reading", folder, &error);
-            if error.kind() == std::io::ErrorKind::NotFound {
-                return wrong.hint("`cargo xtask new NAME --mode a` makes a first spec");
-            }
-            wrong
-        })?;
-        let mut paths = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(failed("reading", folder))?;
-            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-            let path = folder.join(name).join("spec.toml");
-            if !path.as_str().contains("/.") {
-                paths.push(path);
-            }
-        }
-        let mut paths: Vec<_> = paths
-            .into_par_iter()
-            .filter(|path| fs::symlink_metadata(self.workspace.root.join(path)).is_ok())
-            .collect();
-        paths.sort_unstable_by(|left, right| left.as_str().cmp(right.as_str()));
-        Ok(paths)
-    }
-
     pub(super) fn plan(
         &self,
         path: &Utf8Path,
@@ -143,20 +113,21 @@ impl Build<'_> {
 
     /// What is doubtful in a spec that need not be looked into otherwise: it stays so until somebody does something about it.
     fn warnings(&self, path: &Utf8Path) -> Vec<Diagnostic> {
-        let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set);
-        loaded.map(|loaded| loaded.warnings.iter().cloned().collect()).unwrap_or_default()
+        let loaded = described::read(&self.workspace.root, path, &self.options.set);
+        loaded.map(|loaded| told(&loaded.warnings)).unwrap_or_default()
     }
 
     fn load(&self, path: &Utf8Path, state: &State, set: Digest, mut plan: SpecPlan) -> SpecPlan {
         plan.loaded = true;
-        let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set);
+        let loaded = described::read(&self.workspace.root, path, &self.options.set);
         match loaded {
             Ok(loaded) => {
-                let names: Vec<_> = loaded.tasks.iter().map(|task| task.spec.name.clone()).collect();
-                let warns = loaded.warnings.iter().next().is_some();
+                let names: Vec<_> = loaded.tasks.iter().map(|task| task.name().clone()).collect();
+                let warnings = told(&loaded.warnings);
+                let warns = !warnings.is_empty();
                 plan.parameters = Some(loaded.names);
-                if loaded.tasks.iter().any(|task| self.is_wanted(&task.spec.name, path)) {
-                    plan.warnings = loaded.warnings.iter().cloned().collect();
+                if loaded.tasks.iter().any(|task| self.is_wanted(task.name(), path)) {
+                    plan.warnings = warnings;
                 }
                 match self.watch(&loaded.files) {
                     Ok(group) => {
@@ -166,7 +137,7 @@ impl Build<'_> {
                     Err(error) => plan.failure = Some(Failure::Error(error)),
                 }
                 for task in loaded.tasks {
-                    let name = &task.spec.name;
+                    let name = task.name();
                     if !self.is_wanted(name, path) {
                         plan.skipped.push(name.clone());
                     } else if !plan.fresh.contains(name) {
@@ -221,7 +192,7 @@ impl Build<'_> {
                 let folder = self.workspace.specs.join(name);
                 let is_folder = !name.is_empty() && self.workspace.root.join(&folder).is_dir();
                 let hint = if is_folder {
-                    format!("`{folder}` holds no `spec.toml`")
+                    format!("`{folder}` holds neither a `spec.toml` nor a `task.toml`")
                 } else {
                     nearest_hint(name, &known, "there is no task at all: `cargo xtask new` makes one")
                 };
@@ -247,6 +218,11 @@ impl Build<'_> {
                 .usage()),
         }
     }
+}
+
+/// What a build says of what it builds; advice is for who asks for it.
+fn told(found: &Diagnostics) -> Vec<Diagnostic> {
+    found.iter().filter(|item| item.severity == Severity::Warning).cloned().collect()
 }
 
 /// What a name may have been meant to be.
@@ -289,8 +265,8 @@ impl Build<'_> {
         let message = format!("{} describe a task named `{name}`", shown.join(" and "));
         let hint = "give each a name of its own; `extends` hands the name down too";
         let place = |path: &Utf8Path| {
-            let loaded = taskwright_language::load(&self.workspace.root, path, &self.options.set).ok()?;
-            let task = loaded.tasks.into_iter().find(|task| task.spec.name == name)?;
+            let read = described::read(&self.workspace.root, path, &self.options.set).ok()?;
+            let task = read.tasks.into_iter().find(|task| task.name() == name)?;
             Some(task.error(&["name"], message.clone(), hint))
         };
         let Some(mut found) = place(path) else {

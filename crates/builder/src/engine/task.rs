@@ -2,26 +2,25 @@
 
 use std::sync::Arc;
 
-use taskwright_language::{Diagnostics, LoadedSpec};
-
-use super::{Build, Intent};
+use super::Build;
+use super::described::Described;
 use crate::inputs::Group;
 use crate::key::Key;
 use crate::lock::{Lock, LockEntry};
-use crate::lost::set_aside;
+use crate::lost::{is_as_locked, set_aside};
 use crate::observe::Boundary;
 use crate::publish::{Outputs, Publisher};
-use crate::report::{Failure, Status, TaskReport};
+use crate::report::{Status, TaskReport};
 use crate::state::{Built, Section};
-use crate::steps::{Context, assemble, listing};
+use crate::steps::{Context, listing};
 use crate::tree::Tree;
 use taskwright_base::Digest;
 use taskwright_base::{Error, Result};
 
 /// A task that has to be looked into.
 pub(super) struct Open<'a> {
-    pub(super) loaded: &'a LoadedSpec,
-    /// The files of its spec.
+    pub(super) task: &'a Described,
+    /// The files that describe it.
     pub(super) group: &'a Arc<Group>,
     /// The digest of the `--set` arguments.
     pub(super) set: Digest,
@@ -42,7 +41,7 @@ impl Build<'_> {
         lock: &Lock,
         open: &Open<'_>,
     ) -> Done {
-        let name = &open.loaded.spec.name;
+        let name = open.task.name();
         let mut report = TaskReport::new(name, Status::UpToDate);
         let built = match self.look_into(context, publisher, lock, open, &mut report) {
             Ok(built) => built,
@@ -52,7 +51,7 @@ impl Build<'_> {
                 None
             }
             Err(error) => {
-                report.status = Status::Failed(located(open.loaded, error));
+                report.status = Status::Failed(open.task.failure(error));
                 None
             }
         };
@@ -68,12 +67,13 @@ impl Build<'_> {
         report: &mut TaskReport,
     ) -> Result<Option<Built>> {
         context.check_stop()?;
-        let spec = &open.loaded.spec;
-        let folder = self.workspace.out.join(&spec.name);
-        let old = context.state.tasks.get(&spec.name);
-        let mut ingredients = assemble::gather(context, open.loaded)?;
-        ingredients.groups.push(Arc::clone(open.group));
-        let key = ingredients.key(spec);
+        let name = open.task.name();
+        let folder = self.workspace.out.join(name);
+        let old = context.state.tasks.get(name);
+        let ingredients = open.task.gather(context)?;
+        let mut groups = ingredients.groups();
+        groups.push(Arc::clone(open.group));
+        let key = ingredients.key();
         let old_key = old.and_then(|old| old.key());
         let old_outputs = old.and_then(|old| old.outputs());
         let changes = old_key.as_ref().map(|old| Key::changes(old, &key)).unwrap_or_default();
@@ -84,7 +84,6 @@ impl Build<'_> {
             }
             report.damage.is_empty()
         });
-        let groups = ingredients.groups.clone();
         let built =
             |outputs, lock| Some(Built { set: open.set, groups, outputs, key: Section::new(&key), lock });
         if let Some(outputs) = &old_outputs
@@ -92,17 +91,17 @@ impl Build<'_> {
             && whole
             && old_key.as_ref() == Some(&key)
             && !self.options.force
-            && (!self.is_held_to_lock() || lock.says(&spec.name, lines))
+            && (!self.is_held_to_lock() || lock.says(name, lines))
         {
             return Ok(built(outputs.looked_at_again(&folder)?, lines.to_owned()));
         }
-        if self.options.intent == Intent::Look {
+        if !self.options.intent.publishes() {
             report.status = Status::Stale;
             return Ok(None);
         }
-        let (tree, entry) = ingredients.assemble(context, spec)?;
+        let (tree, entry) = ingredients.assemble(context)?;
         if self.is_held_to_lock() {
-            refuse_unlocked(&spec.name, lock.tasks.get(&spec.name), &entry)?;
+            refuse_unlocked(name, lock.tasks.get(name), &entry)?;
         }
         context.boundary(Boundary::Rendered)?;
         let standing = match &old_outputs {
@@ -110,14 +109,14 @@ impl Build<'_> {
             Some(old) if whole && old.tree == Some(tree.digest()) => Some(old.looked_at_again(&folder)?),
             // What stands there is what was written, and that was something else.
             Some(_) if whole => None,
-            _ => publisher.adopt(&spec.name, &tree),
+            _ => publisher.adopt(name, &tree),
         };
         let outputs = match standing {
             Some(outputs) => outputs,
             None => self.replace(context, publisher, &tree, old_outputs.as_ref(), whole, report)?,
         };
         self.observer.boundary(Boundary::Published);
-        Ok(built(outputs, entry.lines(&spec.name)))
+        Ok(built(outputs, entry.lines(name)))
     }
 }
 
@@ -132,7 +131,7 @@ impl Build<'_> {
         is_whole: bool,
         report: &mut TaskReport,
     ) -> Result<Outputs> {
-        if written.is_none() {
+        if written.is_none() && !is_as_locked(self.workspace, &report.name) {
             publisher.refuse_strangers(&report.name)?;
         }
         let staged = publisher.stage(&report.name, tree)?;
@@ -143,17 +142,6 @@ impl Build<'_> {
         report.status = Status::Built;
         publisher.publish(&report.name, staged)
     }
-}
-
-/// An error about a field of the spec, shown at its place.
-fn located(loaded: &LoadedSpec, error: Error) -> Failure {
-    let field = error.field();
-    if field.is_empty() || error.is_interrupt() {
-        return Failure::Error(error);
-    }
-    let hint = error.hint_text().unwrap_or_default();
-    let diagnostic = loaded.error(&field, error.to_string(), hint);
-    Failure::Spec(Diagnostics::new(vec![diagnostic], Vec::new()))
 }
 
 fn refuse_unlocked(name: &str, locked: Option<&LockEntry>, built: &LockEntry) -> Result<()> {

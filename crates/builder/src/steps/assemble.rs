@@ -207,27 +207,19 @@ impl Ingredients {
         tree.check_layout(&format!("the task `{}`", spec.name))?;
         let found = secrets::values(spec, |name| std::env::var(name).ok());
         secrets::refuse(&tree, &found, context.store)?;
-        let harbor = content_digest_of(tree.iter().filter_map(|(path, entry)| {
-            // Harbor hashes a link to a file as that file; a link to a folder or to nothing it passes over.
-            let digest = match entry {
-                Entry::File { content, .. } => content.digest(),
-                Entry::Symlink { .. } => tree.follow(path)?.digest(),
-            };
-            Some((path, digest.bytes()))
-        }))
-        .map_err(|error| Error::new(error.to_string()))?;
+        let harbor = harbor_digest(&tree)?;
         let lock = LockEntry {
-            version: spec.version.clone(),
-            spec: spec_digest.to_string(),
-            baseline: self.baseline.digest.to_string(),
-            baseline_commit: self.baseline.commit.clone(),
+            version: Some(spec.version.clone()),
+            spec: Some(spec_digest.to_string()),
+            baseline: Some(self.baseline.digest.to_string()),
+            baseline_commit: Some(self.baseline.commit.clone()),
             dataset: self.dataset.as_ref().map(|node| node.digest.to_string()),
             scorer: self.scorer.as_ref().map(|tree| tree.digest().to_string()),
             inner_tasks: self.inner.as_ref().map(|inner| inner.digest.to_string()),
             requirements: self.locked().map(|locked| locked.digest.to_string()),
-            templates: self.templates.digest().to_string(),
+            templates: Some(self.templates.digest().to_string()),
             taskwright: self.binary.version.map(str::to_owned),
-            binary: self.binary.entry.digest().to_string(),
+            binary: Some(self.binary.entry.digest().to_string()),
             tree: tree.digest().to_string(),
             harbor: harbor.to_string(),
         };
@@ -325,6 +317,19 @@ impl Ingredients {
         }
         Ok(())
     }
+}
+
+/// The content digest that Harbor computes for a tree.
+pub fn harbor_digest(tree: &Tree) -> Result<Digest> {
+    content_digest_of(tree.iter().filter_map(|(path, entry)| {
+        // Harbor hashes a link to a file as that file; a link to a folder or to nothing it passes over.
+        let digest = match entry {
+            Entry::File { content, .. } => content.digest(),
+            Entry::Symlink { .. } => tree.follow(path)?.digest(),
+        };
+        Some((path, digest.bytes()))
+    }))
+    .map_err(|error| Error::new(error.to_string()))
 }
 
 /// The digest of a spec with everything inherited, substituted and filled in: comments and order do not count.

@@ -5,6 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_language::model::{Spec, TaskSource};
 
 use super::{Context, baseline, repositories};
+use taskwright_base::rule::Rule;
 use taskwright_base::{Error, Result};
 
 /// Something that the baseline must not hold.
@@ -57,6 +58,7 @@ fn refused(context: &Context<'_>, spec: &Spec, source: &Source, kept: &Kept, is_
     let field: Vec<&str> = source.field.iter().map(String::as_str).collect();
     Error::new(format!("{holder} {part}{} `{}`, which {}", kept.what, shown(&kept.path), kept.why))
         .hint(hint)
+        .of(Rule::Answers)
         .at(&field)
 }
 

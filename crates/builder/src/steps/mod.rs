@@ -4,6 +4,7 @@
 pub mod assemble;
 pub mod baseline;
 pub mod binary;
+pub mod by_hand;
 pub mod dataset;
 pub mod git_identity;
 pub mod inner_tasks;

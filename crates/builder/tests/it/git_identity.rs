@@ -26,7 +26,7 @@ fn assert_same_commit(space: &TestSpace) {
     let report = space.build();
     assert!(report.is_success(), "{}", space.failures(&report));
     let lock = Lock::read(&space.workspace.lock_file()).unwrap().unwrap();
-    let expected = &lock.tasks["alpha"].baseline_commit;
+    let expected = lock.tasks["alpha"].baseline_commit.as_ref().unwrap();
     let serve: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(space.out("alpha/environment/sidecar/serve.json")).unwrap())
             .unwrap();

@@ -3,6 +3,7 @@
 //! One program holds all topics, because each of them would link the whole crate again.
 
 mod bad_input;
+mod by_hand;
 mod committed;
 mod concurrent;
 mod full_disk;
@@ -10,6 +11,7 @@ mod git_identity;
 mod incremental;
 mod inputs;
 mod kill;
+mod lint;
 mod lock;
 mod lost;
 mod outputs;

@@ -62,19 +62,10 @@ pub fn find(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
 
 /// The task's spec; none if it cannot be found again.
 fn spec(workspace: &Workspace, task: &Task) -> anyhow::Result<Option<Spec>> {
-    let folder = workspace.root.join(&workspace.specs);
-    let mut names: Vec<String> = folder
-        .read_dir_utf8()
-        .map_err(failed("reading", &folder))?
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_owned()))
-        .collect();
+    let mut files = workspace.specs_alone();
     // The folder of that name is the likely one.
-    names.sort_by_key(|name| *name != task.name);
-    for name in names {
-        let file = workspace.specs.join(name).join("spec.toml");
-        if !workspace.root.join(&file).is_file() {
-            continue;
-        }
+    files.sort_by_key(|file| file.parent().and_then(Utf8Path::file_name) != Some(&task.name));
+    for file in files {
         let loaded = taskwright_language::load(&workspace.root, &file, &task.set);
         let tasks = loaded.map(|loaded| loaded.tasks).unwrap_or_default();
         if let Some(loaded) = tasks.into_iter().find(|loaded| loaded.spec.name == task.name) {

@@ -67,6 +67,14 @@ pub fn build(
     };
     let dir = workspace.out.join(&name);
     let path = dir.join("environment/sidecar/serve.json");
+    if !path.exists() {
+        return Err(Error::new(format!(
+            "`{name}` is a task that was written by hand: it has no samples to evaluate"
+        ))
+        .hint(format!("`harbor run -p {dir} -a oracle` runs it, and so does an experiment"))
+        .usage()
+        .into());
+    }
     let text = std::fs::read(&path).map_err(failed("reading", &path))?;
     let serve = serde_json::from_slice(&text).with_context(|| format!("reading `{path}`"))?;
     Ok(Ok(Task { name, dir, serve, set }))

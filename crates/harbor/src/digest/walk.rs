@@ -11,9 +11,9 @@ use super::harborignore::{HarborIgnore, read_text};
 use super::pattern::{Dialect, IgnoreRules};
 
 /// Single files at the top of a task directory that are hashed.
-pub(super) const TOP_FILES: [&str; 4] = ["task.toml", "instruction.md", "README.md", "trajectory.json"];
+pub const TOP_FILES: [&str; 4] = ["task.toml", "instruction.md", "README.md", "trajectory.json"];
 /// Folders of a task directory that are hashed with all they hold.
-pub(super) const TOP_FOLDERS: [&str; 4] = ["environment", "tests", "solution", "steps"];
+pub const TOP_FOLDERS: [&str; 4] = ["environment", "tests", "solution", "steps"];
 
 /// A file to be hashed.
 pub(super) struct HashedFile {

@@ -1,5 +1,6 @@
 //! What must hold between the fields of a spec: each rule with its place, its message and what to do.
 
+mod advice;
 mod args;
 mod baseline;
 mod gateway;
@@ -33,6 +34,7 @@ pub use time::{Counts, FinalizeWork, TimeProblem, evaluation_problem, finalize_p
 use crate::diagnostic::{Diagnostic, Label};
 use crate::model::{Mode, Spec};
 use crate::tree::{Node, Sources};
+use taskwright_base::rule::Rule;
 
 /// One file under examination, a spec if nothing else is said, and what was found so far.
 pub struct Context<'a, T = Spec> {
@@ -46,6 +48,8 @@ pub struct Context<'a, T = Spec> {
     /// Top-level keys of which something was refused already: what is said about them would be guesswork.
     doubtful: &'a BTreeSet<String>,
     found: Vec<Diagnostic>,
+    /// What is being held against it.
+    rule: Rule,
     /// Values that are not to be shown.
     hidden: Vec<Label>,
 }
@@ -58,7 +62,7 @@ impl<'a, T> Context<'a, T> {
         sources: &'a Sources,
         doubtful: &'a BTreeSet<String>,
     ) -> Self {
-        Self { root, spec, tree, sources, doubtful, found: Vec::new(), hidden: Vec::new() }
+        Self { root, spec, tree, sources, doubtful, found: Vec::new(), rule: Rule::Shape, hidden: Vec::new() }
     }
 
     pub(crate) fn into_found(mut self) -> Vec<Diagnostic> {
@@ -108,6 +112,12 @@ impl<'a, T> Context<'a, T> {
         self.add(&[path], Diagnostic::warning(label, message).with_hint(hint));
     }
 
+    /// Advice about the value at `path`, by a rule that gives nothing else.
+    fn advice(&mut self, rule: Rule, path: &[&str], message: impl Into<String>, hint: &str) {
+        let label = self.sources.label(self.tree.place(path));
+        self.add(&[path], Diagnostic::warning(label, message).with_hint(hint).of(rule).as_advice());
+    }
+
     /// A warning about what happens in the eval sidecar.
     fn sidecar_warning(&mut self, path: &[&str], message: &str, hint: &str) {
         let label = self.sources.label(self.tree.place(path));
@@ -145,28 +155,36 @@ impl<'a, T> Context<'a, T> {
 
     fn add(&mut self, paths: &[&[&str]], found: Diagnostic) {
         if !paths.iter().filter_map(|path| path.first()).any(|top| self.doubtful.contains(*top)) {
-            self.found.push(found);
+            self.found.push(found.of(self.rule));
         }
     }
 }
 
 /// Applies every rule.
 pub(crate) fn check(context: &mut Context<'_>) {
-    identity::check(context);
-    objective::check(context);
-    baseline::check(context);
-    images::check(context);
     // What is wrong within a section of the other mode would only hide that it does not belong here.
-    match context.spec.mode {
-        Mode::A => scorer::check(context),
-        Mode::B => harbor::check(context),
+    let mode: (Rule, fn(&mut Context<'_>)) = match context.spec.mode {
+        Mode::A => (Rule::Scorer, scorer::check),
+        Mode::B => (Rule::Nested, harbor::check),
+    };
+    let rules: [(Rule, fn(&mut Context<'_>)); 14] = [
+        (Rule::Identity, identity::check),
+        (Rule::Objective, objective::check),
+        (Rule::Baseline, baseline::check),
+        (Rule::Images, images::check),
+        mode,
+        (Rule::Splits, splits::check),
+        (Rule::Objective, objective::check_selection),
+        (Rule::Targets, targets::check),
+        (Rule::Limits, limits::check),
+        (Rule::Secrets, secrets::check),
+        (Rule::Gateway, gateway::check),
+        (Rule::Templates, templates::check),
+        (Rule::TaskToml, task::check),
+        (Rule::Shape, advice::check),
+    ];
+    for (rule, check) in rules {
+        context.rule = rule;
+        check(context);
     }
-    splits::check(context);
-    objective::check_selection(context);
-    targets::check(context);
-    limits::check(context);
-    secrets::check(context);
-    gateway::check(context);
-    templates::check(context);
-    task::check(context);
 }

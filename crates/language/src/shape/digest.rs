@@ -18,7 +18,7 @@ pub fn digest(schema: &Json, noun: &'static str) -> Shapes {
         all: vec![Shape::Any],
     };
     let root = digester.shape(schema);
-    let mut shapes = Shapes { noun, all: digester.all, root, homes: BTreeMap::new() };
+    let mut shapes = Shapes { noun, foreign: false, all: digester.all, root, homes: BTreeMap::new() };
     let mut homes = BTreeMap::new();
     find_homes(&shapes, root, &mut Vec::new(), &mut homes);
     for places in homes.values_mut() {

@@ -53,7 +53,8 @@ pub fn wanted(shapes: &Shapes, shape: &Shape) -> String {
     }
 }
 
-/// How a value of the wrong kind would be written in the right one; if that cannot be told, what the field means.
+/// A value of the wrong kind as it would be written in the right one: what to say of it and, where it can only be meant so, the
+/// text itself. If it cannot be told, what the field means.
 pub fn kind_hint(
     shapes: &Shapes,
     sources: &Sources,
@@ -61,49 +62,52 @@ pub fn kind_hint(
     shape: &Shape,
     meaning: &str,
     path: &[String],
-) -> String {
+) -> (String, Option<String>) {
+    let only = |hint: String| (hint, None);
     let written = written(sources, node);
     let name = show_path(path);
     match (&node.value, shape) {
         (Value::Text(text), Shape::Integer { .. } | Shape::Float { .. } | Shape::Boolean)
             if text.parse::<f64>().is_ok() || text == "true" || text == "false" =>
         {
-            format!("write it without quotes: {text}")
+            (format!("write it without quotes: {text}"), Some(text.clone()))
         }
-        _ if node.state != State::Written => meaning.to_owned(),
+        _ if node.state != State::Written => only(meaning.to_owned()),
         (
             Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_),
             Shape::Text { .. },
         ) => {
-            format!("put it in quotes: \"{written}\"")
+            let quoted = format!("\"{written}\"");
+            (format!("put it in quotes: {quoted}"), Some(quoted))
         }
         (Value::Text(text), Shape::Array { item }) if matches!(shapes.get(*item), Shape::Text { .. }) => {
             if is_command(text, path) {
-                format!("write each word of the command by itself: {}", words_of_command(text))
+                let words = words_of_command(text);
+                (format!("write each word of the command by itself: {words}"), Some(words))
             } else {
-                format!("a list of one is written [{written}]")
+                only(format!("a list of one is written [{written}]"))
             }
         }
         (Value::Table(_), Shape::Array { item }) if matches!(shapes.get(*item), Shape::Table(_)) => {
-            format!("write `[[{name}]]` with two brackets: each is one of the list")
+            only(format!("write `[[{name}]]` with two brackets: each is one of the list"))
         }
         (Value::Array(items), Shape::Table(table)) if items.iter().all(|item| item.table().is_some()) => {
-            match table.others {
+            only(match table.others {
                 Some(_) => format!("write `[{name}.NAME]` with one bracket: each has a name of its own"),
                 None => format!("write `[{name}]` with one bracket: there is only one"),
-            }
+            })
         }
         (
             Value::Text(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_),
             Shape::Table(_) | Shape::Choice(_),
-        ) => match field_for(shapes, &node.value, shape) {
+        ) => only(match field_for(shapes, &node.value, shape) {
             Some(key) => {
                 let last = path.last().map_or("", String::as_str);
                 format!("write `{} = {{ {key} = {written} }}`", show_path(&[last.to_owned()]))
             }
             None => meaning.to_owned(),
-        },
-        _ => meaning.to_owned(),
+        }),
+        _ => only(meaning.to_owned()),
     }
 }
 

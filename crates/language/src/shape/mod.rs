@@ -87,6 +87,8 @@ pub struct FieldShape {
 pub struct Shapes {
     /// What such a file is called: "spec".
     noun: &'static str,
+    /// Whether another tool reads such a file, which passes over keys that have no meaning to it.
+    foreign: bool,
     all: Vec<Shape>,
     root: ShapeId,
     homes: BTreeMap<String, Vec<String>>,
@@ -102,6 +104,12 @@ impl Shapes {
     /// The shapes of a type whose files are called `noun`.
     pub fn of<T: JsonSchema>(noun: &'static str) -> Self {
         digest::digest(&crate::schema::schema_of::<T>(), noun)
+    }
+
+    /// The same for a file that another tool reads: a key without a meaning is doubtful there, and no mistake.
+    #[must_use]
+    pub fn foreign(self) -> Self {
+        Self { foreign: true, ..self }
     }
 
     /// What such a file is called.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::explain;
+use taskwright_base::rule::Rule;
 use taskwright_base::text::nearest;
 
 use super::{FieldShape, Shape, Shapes, TableShape, show_path, table_name};
@@ -137,6 +138,8 @@ impl Walk<'_> {
     /// types, they become texts.
     fn passes_on(&mut self, node: &Node) -> bool {
         match &node.value {
+            // Such a file is not rewritten.
+            _ if self.shapes.foreign => true,
             Value::Datetime(_) => {
                 let hint = format!("put it in quotes: \"{}\"", explain::written(self.sources, node));
                 self.wrong(node, "is a date or time, which cannot be passed on", &hint)
@@ -300,13 +303,14 @@ impl Walk<'_> {
         let mut full = self.path.clone();
         full.push(key.to_owned());
         let hint = explain::key_hint(self.shapes, shape, &show_path(&full), key, close, &self.forms);
-        self.report.found.push(
-            Diagnostic::error(
-                self.sources.label(place),
-                format!("unknown key `{key}` in {}", table_name(&self.path, self.shapes.noun)),
-            )
-            .with_hint(hint),
-        );
+        let label = self.sources.label(place);
+        let message = format!("unknown key `{key}` in {}", table_name(&self.path, self.shapes.noun));
+        let found = if self.shapes.foreign {
+            Diagnostic::warning(label, message)
+        } else {
+            Diagnostic::error(label, message)
+        };
+        self.report.found.push(found.with_hint(hint));
         close.map(str::to_owned)
     }
 
@@ -332,8 +336,15 @@ impl Walk<'_> {
 
     fn wrong_kind(&mut self, node: &Node, shape: &Shape, meaning: &str) -> bool {
         let wanted = explain::wanted(self.shapes, shape);
-        let hint = explain::kind_hint(self.shapes, self.sources, node, shape, meaning, &self.path);
-        self.wrong(node, &format!("must be {wanted}, but is {}", node.value.kind()), &hint)
+        let (hint, fix) = explain::kind_hint(self.shapes, self.sources, node, shape, meaning, &self.path);
+        let fits = self.wrong(node, &format!("must be {wanted}, but is {}", node.value.kind()), &hint);
+        if let Some(found) = self.report.found.last_mut() {
+            found.fix = fix;
+            if matches!((&node.value, shape), (Value::Text(_), Shape::Array { .. })) && found.fix.is_some() {
+                *found = found.clone().of(Rule::CommandWords);
+            }
+        }
+        fits
     }
 
     fn wrong(&mut self, node: &Node, message: &str, hint: &str) -> bool {

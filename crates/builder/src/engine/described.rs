@@ -1,0 +1,131 @@
+//! A task before it is made: one that a spec describes, or one that somebody wrote, which is taken as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_language::by_hand::{self, TaskByHand};
+use taskwright_language::{Diagnostic, Diagnostics, LoadedSpec, Spec};
+
+use crate::descriptions::TASK;
+use crate::inputs::Group;
+use crate::key::Key;
+use crate::lock::LockEntry;
+use crate::report::Failure;
+use crate::steps::{Context, assemble, by_hand as taken};
+use crate::tree::Tree;
+use taskwright_base::rule::Rule;
+use taskwright_base::{Error, Result};
+
+/// A task that was read.
+pub(super) enum Described {
+    /// One that a spec describes.
+    Spec(LoadedSpec),
+    /// One that somebody wrote.
+    ByHand(TaskByHand),
+}
+
+/// What came of one file that describes tasks.
+pub(super) struct Read {
+    pub(super) tasks: Vec<Described>,
+    /// Every file that was read for it, from the root.
+    pub(super) files: Vec<Utf8PathBuf>,
+    /// What `--set` can give a value to.
+    pub(super) names: BTreeSet<String>,
+    /// What is allowed but doubtful.
+    pub(super) warnings: Diagnostics,
+}
+
+/// Reads a file that describes tasks.
+pub(super) fn read(
+    root: &Utf8Path,
+    path: &Utf8Path,
+    set: &BTreeMap<String, String>,
+) -> Result<Read, Diagnostics> {
+    if path.file_name() == Some(TASK) {
+        let (task, warnings) = by_hand::load(root, path)?;
+        let tasks = vec![Described::ByHand(task)];
+        return Ok(Read { tasks, files: vec![path.to_owned()], names: BTreeSet::new(), warnings });
+    }
+    let loaded = taskwright_language::load(root, path, set)?;
+    let tasks = loaded.tasks.into_iter().map(Described::Spec).collect();
+    Ok(Read { tasks, files: loaded.files, names: loaded.names, warnings: loaded.warnings })
+}
+
+impl Described {
+    pub(super) fn name(&self) -> &String {
+        match self {
+            Self::Spec(loaded) => &loaded.spec.name,
+            Self::ByHand(task) => &task.name,
+        }
+    }
+
+    pub(super) fn spec(&self) -> Option<&Spec> {
+        match self {
+            Self::Spec(loaded) => Some(&loaded.spec),
+            Self::ByHand(_) => None,
+        }
+    }
+
+    /// An error about a field of the spec, or about the task as a whole where there is none.
+    pub(super) fn error(&self, path: &[&str], message: String, hint: &str) -> Diagnostic {
+        match self {
+            Self::Spec(loaded) => loaded.error(path, message, hint),
+            Self::ByHand(task) => task.error(message, hint),
+        }
+    }
+
+    /// An error of a step, shown at the field that it is about.
+    pub(super) fn failure(&self, error: Error) -> Failure {
+        let field = error.field();
+        if field.is_empty() || error.is_interrupt() {
+            return Failure::Error(error);
+        }
+        let hint = error.hint_text().unwrap_or_default();
+        let rule = error.rule().unwrap_or(Rule::Inputs);
+        let diagnostic = self.error(&field, error.to_string(), hint).of(rule);
+        Failure::Spec(Diagnostics::new(vec![diagnostic], Vec::new()))
+    }
+
+    /// Reads and checks everything that the task is made from.
+    pub(super) fn gather(&self, context: &Context<'_>) -> Result<Ingredients<'_>> {
+        match self {
+            Self::Spec(loaded) => {
+                Ok(Ingredients::Spec(&loaded.spec, Box::new(assemble::gather(context, loaded)?)))
+            }
+            Self::ByHand(task) => Ok(Ingredients::ByHand(taken::gather(context, task)?)),
+        }
+    }
+}
+
+/// What a task is made from.
+pub(super) enum Ingredients<'a> {
+    Spec(&'a Spec, Box<assemble::Ingredients>),
+    ByHand(taken::Files),
+}
+
+impl Ingredients<'_> {
+    /// What was read, in groups that other tasks may share.
+    pub(super) fn groups(&self) -> Vec<Arc<Group>> {
+        match self {
+            Self::Spec(_, ingredients) => ingredients.groups.clone(),
+            Self::ByHand(files) => vec![Arc::clone(&files.group)],
+        }
+    }
+
+    /// Everything that the task depends on, entry by entry.
+    pub(super) fn key(&self) -> Key {
+        match self {
+            Self::Spec(spec, ingredients) => ingredients.key(spec),
+            Self::ByHand(files) => files.key(),
+        }
+    }
+
+    /// The task's tree, and what the lock says of it.
+    pub(super) fn assemble(self, context: &Context<'_>) -> Result<(Tree, LockEntry)> {
+        match self {
+            Self::Spec(spec, ingredients) => ingredients.assemble(context, spec),
+            Self::ByHand(files) => Ok(files.assemble()),
+        }
+    }
+}
