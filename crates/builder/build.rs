@@ -31,20 +31,25 @@ fn main() {
         hasher.write(&fs::read(&file).unwrap_or_default());
     }
     if std::env::var_os("CARGO_FEATURE_EMBEDDED").is_some() {
-        let binary = binary(&here);
-        // A program with another binary builds other tasks.
-        hasher.write(&fs::read(&binary).unwrap_or_default());
-        println!("cargo::rustc-env=TASKWRIGHT_BINARY={}", binary.display());
+        let binaries = binaries(&here);
+        // A program with other binaries builds other tasks.
+        for binary in &binaries {
+            hasher.write(&fs::read(binary).unwrap_or_default());
+        }
+        let list: String = binaries.iter().map(|path| format!("include_bytes!({path:?}),")).collect();
+        let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("binaries.rs");
+        fs::write(&out, format!("&[{list}]")).expect("cargo made this folder");
     }
     println!("cargo::rustc-env=TASKWRIGHT_GENERATOR={:016x}", hasher.finish());
 }
 
-/// The binary for the images: the file that `TASKWRIGHT_BINARY_FILE` names, or one that is compiled here.
-fn binary(here: &Path) -> PathBuf {
+/// The binaries for the images: the files that `TASKWRIGHT_BINARY_FILE` names, as `PATH` names folders, or one that is compiled here.
+fn binaries(here: &Path) -> Vec<PathBuf> {
     println!("cargo::rerun-if-env-changed=TASKWRIGHT_BINARY_FILE");
-    if let Some(file) = std::env::var_os("TASKWRIGHT_BINARY_FILE") {
-        println!("cargo::rerun-if-changed={}", Path::new(&file).display());
-        return PathBuf::from(file);
+    if let Some(files) = std::env::var_os("TASKWRIGHT_BINARY_FILE") {
+        let files: Vec<PathBuf> = std::env::split_paths(&files).collect();
+        files.iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
+        return files;
     }
     let sources = here.ancestors().nth(2).unwrap_or(here);
     for source in compile::SOURCES {
@@ -55,7 +60,7 @@ fn binary(here: &Path) -> PathBuf {
     let (mut cargo, binary) = compile::command(sources, &target);
     let status = cargo.status().expect("cargo runs this script");
     assert!(status.success(), "the binary for the images does not compile");
-    binary
+    vec![binary]
 }
 
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The platform that the binary is built for: that of the images.
-pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// What the binary is compiled for: images of this machine's kind of processor.
+pub const TARGET: &str =
+    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-gnu" } else { "x86_64-unknown-linux-gnu" };
 
 /// The package of Taskwright's sources that it is.
 pub const PACKAGE: &str = "taskwright-sidecar";

@@ -1,13 +1,13 @@
-//! What this program was built with: the `taskwright` binary for the images, or the sources to compile it from.
+//! What this program was built with: the `taskwright` binaries for the images, or the sources to compile one from.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// The binary, where the feature `embedded` has put it into this program.
+/// The binaries, one for each platform, where the feature `embedded` has put them into this program.
 #[cfg(feature = "embedded")]
-pub const BINARY: Option<&[u8]> = Some(include_bytes!(env!("TASKWRIGHT_BINARY")));
-/// The binary, where the feature `embedded` has put it into this program.
+pub const BINARIES: &[&[u8]] = include!(concat!(env!("OUT_DIR"), "/binaries.rs"));
+/// The binaries, where the feature `embedded` has put them into this program.
 #[cfg(not(feature = "embedded"))]
-pub const BINARY: Option<&[u8]> = None;
+pub const BINARIES: &[&[u8]] = &[];
 
 /// The root of the sources that this program was compiled from. One that has its binary with it does not say where they were.
 pub fn sources() -> Option<Utf8PathBuf> {

@@ -56,9 +56,12 @@ pub struct LockEntry {
     /// The version of Taskwright that the binary is of; none where a file was named.
     #[serde(default)]
     pub taskwright: Option<String>,
-    /// The `taskwright` binary.
+    /// The `taskwright` binary for x86_64.
     #[serde(default)]
     pub binary: Option<String>,
+    /// The one for aarch64.
+    #[serde(default)]
+    pub binary_aarch64: Option<String>,
     /// All files of the task directory, with their kinds.
     pub tree: String,
     /// The content digest that Harbor computes for the task directory.
@@ -140,7 +143,7 @@ impl LockEntry {
         lines
     }
 
-    fn fields(&self) -> [(&'static str, Option<&str>); 13] {
+    fn fields(&self) -> [(&'static str, Option<&str>); 14] {
         [
             ("version", self.version.as_deref()),
             ("spec", self.spec.as_deref()),
@@ -153,6 +156,7 @@ impl LockEntry {
             ("templates", self.templates.as_deref()),
             ("taskwright", self.taskwright.as_deref()),
             ("binary", self.binary.as_deref()),
+            ("binary_aarch64", self.binary_aarch64.as_deref()),
             ("tree", Some(&self.tree)),
             ("harbor", Some(&self.harbor)),
         ]
@@ -190,6 +194,7 @@ mod tests {
             templates: Some("sha256:ee".into()),
             taskwright: Some("0.1.0".into()),
             binary: Some("sha256:ff".into()),
+            binary_aarch64: None,
             tree: "sha256:00".into(),
             harbor: "sha256:11".into(),
         }

@@ -46,10 +46,10 @@ pub struct Workspace {
 /// Where the `taskwright` binary comes from.
 #[derive(Debug, Clone)]
 pub enum Binary {
-    /// A file that is there; from the root.
+    /// A file that is there, or a folder with one for each platform; from the root.
     Prebuilt(Utf8PathBuf),
-    /// The one that this program was built with.
-    Embedded(&'static [u8]),
+    /// Those that this program was built with.
+    Embedded(&'static [&'static [u8]]),
     /// Taskwright's own sources, built statically with cargo: their root.
     Sources(Utf8PathBuf),
 }
@@ -95,9 +95,9 @@ impl Workspace {
             path => path.to_owned(),
         };
         let full = |path: &SpecPath| below(&root, path.as_path());
-        let own = || {
-            embedded::BINARY
-                .map_or_else(|| Binary::Sources(embedded::sources().unwrap_or_default()), Binary::Embedded)
+        let own = || match embedded::BINARIES {
+            [] => Binary::Sources(embedded::sources().unwrap_or_default()),
+            binaries => Binary::Embedded(binaries),
         };
         Self {
             specs: from_root(&places.specs),

@@ -34,7 +34,8 @@ pub struct Places {
     pub ledger: SpecPath,
     /// Where Harbor's jobs are kept.
     pub jobs: SpecPath,
-    /// The static `taskwright` binary for the images, instead of the one that this program brings or compiles.
+    /// The static `taskwright` binary for the images, or a folder with one for each platform, instead of what this program brings
+    /// or compiles.
     pub binary: Option<SpecPath>,
 }
 

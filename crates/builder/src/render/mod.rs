@@ -32,7 +32,10 @@ const STANDARD: [&str; TEMPLATES.len()] = [
     include_str!("../../templates/tests/test.sh.hbs"),
 ];
 
-const PARTIALS: [(&str, &str); 1] = [("apt", include_str!("../../templates/apt.hbs"))];
+const PARTIALS: [(&str, &str); 2] = [
+    ("apt", include_str!("../../templates/apt.hbs")),
+    ("binary", include_str!("../../templates/binary.hbs")),
+];
 
 /// Templates, parsed once and shared by all tasks that use them.
 pub struct Templates {

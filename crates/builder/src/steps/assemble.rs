@@ -159,8 +159,8 @@ impl Ingredients {
         key.add_fields("spec", &said);
         key.add_digest("baseline", self.baseline.digest);
         key.add("baseline.commit", &self.baseline.commit);
-        if let Entry::File { content, .. } = &self.binary.entry {
-            key.add_digest("binary", content.digest());
+        for (machine, entry) in &self.binary.entries {
+            key.add_digest(format!("binary {machine}"), entry.digest());
         }
         for (name, digest) in self.templates.digests() {
             key.add_digest(format!("template {name}.hbs"), digest);
@@ -208,6 +208,7 @@ impl Ingredients {
         let found = secrets::values(spec, |name| std::env::var(name).ok());
         secrets::refuse(&tree, &found, context.store)?;
         let harbor = harbor_digest(&tree)?;
+        let binary = |machine| self.binary.entries.get(machine).map(|entry| entry.digest().to_string());
         let lock = LockEntry {
             version: Some(spec.version.clone()),
             spec: Some(spec_digest.to_string()),
@@ -219,7 +220,8 @@ impl Ingredients {
             requirements: self.locked().map(|locked| locked.digest.to_string()),
             templates: Some(self.templates.digest().to_string()),
             taskwright: self.binary.version.map(str::to_owned),
-            binary: Some(self.binary.entry.digest().to_string()),
+            binary: binary("x86_64"),
+            binary_aarch64: binary("aarch64"),
             tree: tree.digest().to_string(),
             harbor: harbor.to_string(),
         };
@@ -229,7 +231,9 @@ impl Ingredients {
     /// The files that are taken as they are.
     fn files(&self, context: &Context<'_>, spec: &Spec, tree: &mut Tree) -> Result<()> {
         tree.graft("environment/baseline", &self.baseline.tree);
-        tree.insert("environment/bin/taskwright", self.binary.entry.clone());
+        for (machine, entry) in &self.binary.entries {
+            tree.insert(format!("environment/bin/taskwright-{machine}"), entry.clone());
+        }
         if let Some(solution) = &self.solution {
             tree.graft("solution/files", solution);
         }

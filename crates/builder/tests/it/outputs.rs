@@ -221,7 +221,7 @@ const LARGE_OUTPUTS: [&str; 4] = [
     "environment/baseline/large.bin",
     "environment/sidecar/scorer/large.bin",
     "environment/sidecar/dataset/large.bin",
-    "environment/bin/taskwright",
+    "environment/bin/taskwright-x86_64",
 ];
 
 /// Writes into a file without making a new one, as an editor does that knows no better.

@@ -315,7 +315,7 @@ fn no_credential_and_nothing_that_is_held_out_reaches_the_optimizer() {
     let copied: Vec<_> = dockerfile.lines().filter(|line| line.starts_with("COPY")).collect();
     assert_eq!(copied.len(), 3, "{copied:?}");
     for line in copied {
-        assert!(["bin/taskwright", "samples/", "baseline/"].iter().any(|what| line.contains(what)), "{line}");
+        assert!(["bin/", "samples/", "baseline/"].iter().any(|what| line.contains(what)), "{line}");
         assert!(!line.contains("sidecar"), "{line}");
     }
     let shown = fs::read_to_string(space.out("alpha/environment/samples/train.jsonl")).unwrap();

@@ -37,7 +37,7 @@ impl<'a> Runner<'a> {
             serve: Arc::new(task.serve.clone()),
             dataset: sidecar.join("dataset").into(),
             scorer: sidecar.join("scorer").into(),
-            taskwright: task.dir.join("environment/bin/taskwright").into(),
+            taskwright: task.binary().into(),
             runtime: runtime.into(),
             isolation: IsolationMode::BestEffort,
             path: std::env::var("PATH").ok(),

@@ -59,7 +59,7 @@ impl<'a> Runner<'a> {
     pub fn open(task: &'a Task, paths: &Paths, registry: Option<Utf8PathBuf>) -> anyhow::Result<Self> {
         let (runtime, runtime_lock) = Paths::runtime()?;
         let sandbox = Sandbox::open(SandboxOptions {
-            taskwright: task.dir.join("environment/bin/taskwright").into(),
+            taskwright: task.binary().into(),
             runtime: runtime.into(),
             isolation: IsolationMode::BestEffort,
             path: std::env::var("PATH").ok(),

@@ -81,6 +81,11 @@ pub fn build(
 }
 
 impl Task {
+    /// The binary of its images that runs on this machine.
+    pub fn binary(&self) -> Utf8PathBuf {
+        self.dir.join(format!("environment/bin/taskwright-{}", std::env::consts::ARCH))
+    }
+
     /// Takes over what the command line says instead of the spec.
     pub fn change(&mut self, environment: Option<&str>, n_concurrent: Option<u64>) {
         if let Some(count) = n_concurrent {
