@@ -74,3 +74,19 @@ words! {
         Minimize = "minimize",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taskwright_testing::test;
+
+    use super::*;
+
+    #[test]
+    fn an_interval_without_a_width_says_so() {
+        let json = |low, high| {
+            serde_json::to_value(Interval { low, high, method: IntervalMethod::StudentT }).unwrap()
+        };
+        assert_eq!(json(1.0, 1.0)["all_tasks_alike"], true);
+        assert_eq!(json(0.5, 1.0).get("all_tasks_alike"), None);
+    }
+}
