@@ -36,7 +36,10 @@ fn main() {
         for binary in &binaries {
             hasher.write(&fs::read(binary).unwrap_or_default());
         }
-        let list: String = binaries.iter().map(|path| format!("include_bytes!({path:?}),")).collect();
+        let list: String = binaries
+            .iter()
+            .map(|path| format!("include_bytes!({:?}),", path.display().to_string()))
+            .collect();
         let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default()).join("binaries.rs");
         fs::write(&out, format!("&[{list}]")).expect("cargo made this folder");
     }

@@ -56,10 +56,10 @@ pub struct LockEntry {
     /// The version of Taskwright that the binary is of; none where a file was named.
     #[serde(default)]
     pub taskwright: Option<String>,
-    /// The `taskwright` binary for x86_64.
+    /// The `taskwright` binary for `x86_64`.
     #[serde(default)]
     pub binary: Option<String>,
-    /// The one for aarch64.
+    /// The one for `aarch64`.
     #[serde(default)]
     pub binary_aarch64: Option<String>,
     /// All files of the task directory, with their kinds.

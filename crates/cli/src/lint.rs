@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -91,18 +90,24 @@ fn human(found: &[Diagnostic]) -> std::io::Result<()> {
     output::print(&format!("{words}\n"))
 }
 
+/// What is to be written into one file: from where, to where, and what.
+struct Fixes<'a> {
+    source: &'a Source,
+    texts: BTreeMap<usize, (usize, &'a str)>,
+}
+
 /// Writes what puts mistakes right into their files, and says how many there were.
 fn fix(workspace: &Workspace, found: &[Diagnostic]) -> anyhow::Result<usize> {
-    let mut files: BTreeMap<&str, (&Arc<Source>, BTreeMap<usize, (usize, &str)>)> = BTreeMap::new();
+    let mut files: BTreeMap<&str, Fixes<'_>> = BTreeMap::new();
     for item in found {
         let Some(text) = &item.fix else { continue };
         let Label { source, span, .. } = &item.primary;
-        let (_, fixes) = files.entry(source.name().as_str()).or_insert((source, BTreeMap::new()));
+        let fixes = files.entry(source.name().as_str()).or_insert(Fixes { source, texts: BTreeMap::new() });
         // One place of a file that several specs extend is put right once.
-        fixes.insert(span.start, (span.end, text));
+        fixes.texts.insert(span.start, (span.end, text));
     }
     let mut count = 0;
-    for (name, (source, fixes)) in files {
+    for (name, Fixes { source, texts }) in files {
         let path = workspace.root.join(name);
         let mut text = fs::read_to_string(&path).map_err(failed("reading", &path))?;
         // A mark at the beginning of a file is no part of what was read.
@@ -112,7 +117,7 @@ fn fix(workspace: &Workspace, found: &[Diagnostic]) -> anyhow::Result<usize> {
                 .hint("try again")
                 .into());
         }
-        for (start, (end, new)) in fixes.into_iter().rev() {
+        for (start, (end, new)) in texts.into_iter().rev() {
             text.replace_range(mark + start..mark + end, new);
             count += 1;
         }
@@ -199,6 +204,8 @@ fn uri(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use camino::Utf8Path;
 
     use super::*;

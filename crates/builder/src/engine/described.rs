@@ -18,49 +18,45 @@ use taskwright_base::rule::Rule;
 use taskwright_base::{Error, Result};
 
 /// A task that was read.
-pub(super) enum Described {
+pub enum Described {
     /// One that a spec describes.
-    Spec(LoadedSpec),
+    Spec(Box<LoadedSpec>),
     /// One that somebody wrote.
     ByHand(TaskByHand),
 }
 
 /// What came of one file that describes tasks.
-pub(super) struct Read {
-    pub(super) tasks: Vec<Described>,
+pub struct Read {
+    pub tasks: Vec<Described>,
     /// Every file that was read for it, from the root.
-    pub(super) files: Vec<Utf8PathBuf>,
+    pub files: Vec<Utf8PathBuf>,
     /// What `--set` can give a value to.
-    pub(super) names: BTreeSet<String>,
+    pub names: BTreeSet<String>,
     /// What is allowed but doubtful.
-    pub(super) warnings: Diagnostics,
+    pub warnings: Diagnostics,
 }
 
 /// Reads a file that describes tasks.
-pub(super) fn read(
-    root: &Utf8Path,
-    path: &Utf8Path,
-    set: &BTreeMap<String, String>,
-) -> Result<Read, Diagnostics> {
+pub fn read(root: &Utf8Path, path: &Utf8Path, set: &BTreeMap<String, String>) -> Result<Read, Diagnostics> {
     if path.file_name() == Some(TASK) {
         let (task, warnings) = by_hand::load(root, path)?;
         let tasks = vec![Described::ByHand(task)];
         return Ok(Read { tasks, files: vec![path.to_owned()], names: BTreeSet::new(), warnings });
     }
     let loaded = taskwright_language::load(root, path, set)?;
-    let tasks = loaded.tasks.into_iter().map(Described::Spec).collect();
+    let tasks = loaded.tasks.into_iter().map(|task| Described::Spec(Box::new(task))).collect();
     Ok(Read { tasks, files: loaded.files, names: loaded.names, warnings: loaded.warnings })
 }
 
 impl Described {
-    pub(super) fn name(&self) -> &String {
+    pub fn name(&self) -> &String {
         match self {
             Self::Spec(loaded) => &loaded.spec.name,
             Self::ByHand(task) => &task.name,
         }
     }
 
-    pub(super) fn spec(&self) -> Option<&Spec> {
+    pub fn spec(&self) -> Option<&Spec> {
         match self {
             Self::Spec(loaded) => Some(&loaded.spec),
             Self::ByHand(_) => None,
@@ -68,7 +64,7 @@ impl Described {
     }
 
     /// An error about a field of the spec, or about the task as a whole where there is none.
-    pub(super) fn error(&self, path: &[&str], message: String, hint: &str) -> Diagnostic {
+    pub fn error(&self, path: &[&str], message: String, hint: &str) -> Diagnostic {
         match self {
             Self::Spec(loaded) => loaded.error(path, message, hint),
             Self::ByHand(task) => task.error(message, hint),
@@ -76,7 +72,7 @@ impl Described {
     }
 
     /// An error of a step, shown at the field that it is about.
-    pub(super) fn failure(&self, error: Error) -> Failure {
+    pub fn failure(&self, error: Error) -> Failure {
         let field = error.field();
         if field.is_empty() || error.is_interrupt() {
             return Failure::Error(error);
@@ -88,7 +84,7 @@ impl Described {
     }
 
     /// Reads and checks everything that the task is made from.
-    pub(super) fn gather(&self, context: &Context<'_>) -> Result<Ingredients<'_>> {
+    pub fn gather(&self, context: &Context<'_>) -> Result<Ingredients<'_>> {
         match self {
             Self::Spec(loaded) => {
                 Ok(Ingredients::Spec(&loaded.spec, Box::new(assemble::gather(context, loaded)?)))
@@ -99,14 +95,14 @@ impl Described {
 }
 
 /// What a task is made from.
-pub(super) enum Ingredients<'a> {
+pub enum Ingredients<'a> {
     Spec(&'a Spec, Box<assemble::Ingredients>),
     ByHand(taken::Files),
 }
 
 impl Ingredients<'_> {
     /// What was read, in groups that other tasks may share.
-    pub(super) fn groups(&self) -> Vec<Arc<Group>> {
+    pub fn groups(&self) -> Vec<Arc<Group>> {
         match self {
             Self::Spec(_, ingredients) => ingredients.groups.clone(),
             Self::ByHand(files) => vec![Arc::clone(&files.group)],
@@ -114,7 +110,7 @@ impl Ingredients<'_> {
     }
 
     /// Everything that the task depends on, entry by entry.
-    pub(super) fn key(&self) -> Key {
+    pub fn key(&self) -> Key {
         match self {
             Self::Spec(spec, ingredients) => ingredients.key(spec),
             Self::ByHand(files) => files.key(),
@@ -122,7 +118,7 @@ impl Ingredients<'_> {
     }
 
     /// The task's tree, and what the lock says of it.
-    pub(super) fn assemble(self, context: &Context<'_>) -> Result<(Tree, LockEntry)> {
+    pub fn assemble(self, context: &Context<'_>) -> Result<(Tree, LockEntry)> {
         match self {
             Self::Spec(spec, ingredients) => ingredients.assemble(context, spec),
             Self::ByHand(files) => Ok(files.assemble()),

@@ -12,8 +12,7 @@
 //! ([`crate::pending`]), and what no state describes is made again.
 
 mod conclude;
-mod described;
-mod lint;
+pub mod described;
 mod orphans;
 mod plan;
 mod task;
@@ -25,8 +24,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rayon::prelude::*;
 use taskwright_language::model::{Baseline, Spec};
-
-pub use self::lint::lint;
 
 use self::conclude::{refuse_strangers, set_digest};
 use self::plan::SpecPlan;

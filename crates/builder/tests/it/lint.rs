@@ -23,7 +23,7 @@ fn each_mistake_has_a_rule_and_nothing_is_built() {
     let cases: [(&str, Change); 8] = [
         ("syntax", |space| space.write("harbor-tasks/alpha/spec.toml", "name = \n")),
         ("shape", |space| {
-            space.edit("harbor-tasks/alpha/spec.toml", "mode = \"a\"", "mode = \"a\"\nmodus = 1")
+            space.edit("harbor-tasks/alpha/spec.toml", "mode = \"a\"", "mode = \"a\"\nmodus = 1");
         }),
         ("command-words", |space| {
             space.edit(
@@ -34,7 +34,7 @@ fn each_mistake_has_a_rule_and_nothing_is_built() {
         }),
         ("identity", |space| space.edit("harbor-tasks/alpha/spec.toml", "\"alpha\"", "\"Alpha!\"")),
         ("targets", |space| {
-            space.edit("harbor-tasks/alpha/spec.toml", "split = \"test\"", "split = \"train\"")
+            space.edit("harbor-tasks/alpha/spec.toml", "split = \"test\"", "split = \"train\"");
         }),
         ("answers", |space| {
             space.edit("harbor-tasks/alpha/spec.toml", "path = \"dataset\"", "path = \"baseline/data\"");

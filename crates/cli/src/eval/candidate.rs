@@ -43,7 +43,7 @@ pub fn find(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
     let path = from_here(Utf8Path::new(word))?;
     if path.is_dir() {
         // A spec's solution is only what it changes of the baseline.
-        let own = spec(workspace, task)?.and_then(|spec| spec.solution).map(|solution| solution.path);
+        let own = spec(workspace, task).and_then(|spec| spec.solution).map(|solution| solution.path);
         let own = own.map(|path| workspace.root.join(path.as_path()));
         let is_solution = |folder: &Utf8Path| match (folder.canonicalize(), path.canonicalize()) {
             (Ok(one), Ok(other)) => one == other,
@@ -61,7 +61,7 @@ pub fn find(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
 }
 
 /// The task's spec; none if it cannot be found again.
-fn spec(workspace: &Workspace, task: &Task) -> anyhow::Result<Option<Spec>> {
+fn spec(workspace: &Workspace, task: &Task) -> Option<Spec> {
     let mut files = workspace.specs_alone();
     // The folder of that name is the likely one.
     files.sort_by_key(|file| file.parent().and_then(Utf8Path::file_name) != Some(&task.name));
@@ -69,10 +69,10 @@ fn spec(workspace: &Workspace, task: &Task) -> anyhow::Result<Option<Spec>> {
         let loaded = taskwright_language::load(&workspace.root, &file, &task.set);
         let tasks = loaded.map(|loaded| loaded.tasks).unwrap_or_default();
         if let Some(loaded) = tasks.into_iter().find(|loaded| loaded.spec.name == task.name) {
-            return Ok(Some(loaded.spec));
+            return Some(loaded.spec);
         }
     }
-    Ok(None)
+    None
 }
 
 fn temporary() -> anyhow::Result<(tempfile::TempDir, Utf8PathBuf)> {
@@ -158,7 +158,7 @@ fn revision(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
 
 /// The repository that the baseline comes from, and the baseline's folder in it.
 fn baseline_source(workspace: &Workspace, task: &Task) -> anyhow::Result<(Utf8PathBuf, String)> {
-    let Some(spec) = spec(workspace, task)? else { bail!("the spec of `{}` cannot be found", task.name) };
+    let Some(spec) = spec(workspace, task) else { bail!("the spec of `{}` cannot be found", task.name) };
     let path = spec.baseline.path.as_path();
     if let Some(other) = spec.baseline.git {
         return Ok((workspace.root.join(other.as_path()), path.as_str().trim_matches('/').to_owned()));

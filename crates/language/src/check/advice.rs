@@ -3,6 +3,7 @@
 use super::Context;
 use crate::model::Access;
 use taskwright_base::rule::Rule;
+use taskwright_base::text::count;
 
 /// The fewest samples whose mean says little about one of them.
 const ENOUGH_SAMPLES: u64 = 5;
@@ -28,8 +29,8 @@ pub fn check(context: &mut Context<'_>) {
                 Rule::SmallFloor,
                 &["splits", name, "min_samples"],
                 format!(
-                    "an evaluation of `{name}` may be of {} samples, whose mean says much about each",
-                    split.min_samples
+                    "an evaluation of `{name}` may be of {}, whose mean says much about each",
+                    count(split.min_samples, "sample")
                 ),
                 "raise `min_samples`: the differences of two evaluations tell the result of what one has and the other has not",
             );

@@ -160,14 +160,17 @@ impl<'a, T> Context<'a, T> {
     }
 }
 
+/// What holds a spec against a rule.
+type Check = fn(&mut Context<'_>);
+
 /// Applies every rule.
 pub(crate) fn check(context: &mut Context<'_>) {
     // What is wrong within a section of the other mode would only hide that it does not belong here.
-    let mode: (Rule, fn(&mut Context<'_>)) = match context.spec.mode {
+    let mode: (Rule, Check) = match context.spec.mode {
         Mode::A => (Rule::Scorer, scorer::check),
         Mode::B => (Rule::Nested, harbor::check),
     };
-    let rules: [(Rule, fn(&mut Context<'_>)); 14] = [
+    let rules: [(Rule, Check); 14] = [
         (Rule::Identity, identity::check),
         (Rule::Objective, objective::check),
         (Rule::Baseline, baseline::check),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use camino::Utf8Path;
 use taskwright_language::Diagnostic;
 
-use super::{Intent, Options, build, described};
+use crate::engine::{Intent, Options, build, described};
 use crate::observe::Observer;
 use crate::report::{Failure, Status};
 use crate::workspace::Workspace;
