@@ -79,7 +79,7 @@ pub struct Sizes {
     pub request: usize,
     /// An answer that is not a stream, in bytes.
     pub answer: usize,
-    /// All that is kept for all clients together, in bytes.
+    /// All that is kept for all clients of a door together, in bytes; one answer may go beyond it.
     pub memory: usize,
     /// How many tokens a request is taken to produce that does not say how many it may.
     pub output_tokens: u64,
@@ -122,7 +122,7 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         let (connect, answer, stream) = (10.0, 900.0, 300.0);
-        Self { connect, answer, stream, head: 75.0, body: 120.0, reader: 60.0, memory: 30.0 }
+        Self { connect, answer, stream, head: 75.0, body: 60.0, reader: 60.0, memory: 90.0 }
     }
 }
 

@@ -24,11 +24,10 @@ pub fn check(wire: Wire, fields: &Fields<'_>) -> Result<(), Refusal> {
         return Err(refused(name));
     }
     let Some(tools) = fields.get("tools").filter(|tools| *tools != "null") else { return Ok(()) };
-    let Items(tools) = match tools.starts_with('[') {
-        true => {
-            serde_json::from_str(tools).map_err(|_| bad("`tools` is not a list, or far too long a list"))?
-        }
-        false => Items(vec![tools]),
+    let Items(tools) = if tools.starts_with('[') {
+        serde_json::from_str(tools).map_err(|_| bad("`tools` is not a list, or far too long a list"))?
+    } else {
+        Items(vec![tools])
     };
     for tool in tools {
         let tool = Fields::of(tool).map_err(|_| bad("a tool in `tools` must be an object"))?;

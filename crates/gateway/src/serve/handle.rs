@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::{Request, Response};
@@ -25,7 +25,7 @@ use crate::answer::whole::{Missing, Received, drain, receive};
 use crate::body::{Answer, Whole};
 use crate::config::{ScopeConfig, seconds};
 use crate::log::{Record, now};
-use crate::memory::Memory;
+use crate::memory::{Memory, Share};
 use crate::meter::{Ask, Who};
 use crate::models;
 use crate::request::asked::Asked;
@@ -220,6 +220,18 @@ impl Asking<'_> {
         })
     }
 
+    /// A body as it is sent, which keeps its share of the memory until it is.
+    fn keep(&self, bytes: Vec<u8>, mut share: Option<Share>) -> Bytes {
+        // What was added in changing it is little, and counts where memory is short.
+        if let Some(more) = self.memory.take_now(1 << 10).filter(|_| share.is_some()) {
+            Share::add(&mut share, more);
+        }
+        match share {
+            Some(share) => share.keep(bytes),
+            None => bytes.into(),
+        }
+    }
+
     async fn call(
         &mut self,
         who: Who,
@@ -228,7 +240,7 @@ impl Asking<'_> {
         body: &mut Option<Incoming>,
         counted: Counted,
     ) -> Result<Response<Answer>, Refusal> {
-        let Received { bytes, mut share } = self.body(body).await?;
+        let Received { bytes, share } = self.body(body).await?;
         let length = bytes.len() as u64;
         let text = String::from_utf8(bytes).map_err(|_| Refusal::new(Kind::Bad, "the body is not UTF-8"))?;
         let asked = Asked::read(call.wire, call.model.as_deref(), &text, limits.hosted_tools)?;
@@ -252,14 +264,7 @@ impl Asking<'_> {
                 changed.into_bytes()
             }
         };
-        // What was added in changing it is little, and counts where memory is short.
-        if let Some(more) = self.memory.take_now(64 << 10).filter(|_| share.is_some()) {
-            crate::memory::Share::add(&mut share, more);
-        }
-        let bytes = match share {
-            Some(share) => share.keep(bytes),
-            None => bytes.into(),
-        };
+        let bytes = self.keep(bytes, share);
         let path = call.path.replace("{model}", &route::encode(upstream_model));
         let outgoing = Outgoing {
             dialect: call.wire.dialect(),

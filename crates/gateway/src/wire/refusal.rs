@@ -57,6 +57,9 @@ struct Words {
     again: Again,
 }
 
+const INVALID: &str = "invalid_request_error";
+const SERVER: &str = "server_error";
+
 /// Whether trying again is of use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Again {
@@ -72,8 +75,6 @@ impl Kind {
     fn words(self) -> Words {
         let words =
             |status, openai, anthropic, gemini, again| Words { status, openai, anthropic, gemini, again };
-        const INVALID: &str = "invalid_request_error";
-        const SERVER: &str = "server_error";
         match self {
             Self::Bad => words(400, (INVALID, "invalid_request"), INVALID, "INVALID_ARGUMENT", Again::No),
             Self::Unauthorized => {

@@ -129,9 +129,10 @@ fn kept(method: &str, path: &str) -> Result<Route, NoRoute> {
     }
     let mut served = KEPT.iter().filter(|(_, follows)| *follows == after).peekable();
     let first = served.peek().ok_or(NoRoute::Path)?.0;
-    match served.any(|(wanted, _)| *wanted == method) {
-        true => Ok(Route::Kept { path: format!("responses/{id}{after}") }),
-        false => Err(NoRoute::Method(first)),
+    if served.any(|(wanted, _)| *wanted == method) {
+        Ok(Route::Kept { path: format!("responses/{id}{after}") })
+    } else {
+        Err(NoRoute::Method(first))
     }
 }
 
