@@ -4,6 +4,7 @@
 //! - [`digest`]: SHA-256 of bytes and files, and how it is written.
 //! - [`lock`]: one process at a time, named to whoever waits.
 //! - [`write`]: files that are whole or as they were.
+//! - [`chained_log`], [`journal`]: checksummed lines that are only appended to, and a loss of any of them is noticed.
 //! - [`folder`]: opening what others wrote without following a link.
 //! - [`stamp`]: whether a file is the one that was read before, without reading it.
 //! - [`tree`]: which paths and links a tree of files may hold.
@@ -16,10 +17,12 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
+pub mod chained_log;
 pub mod digest;
 pub mod error;
 pub mod folder;
 pub mod git;
+pub mod journal;
 pub mod lock;
 pub mod number;
 pub mod process;

@@ -34,6 +34,8 @@ pub enum Need {
     Python,
     /// The other programs that read what we write: `sqlite3`, `duckdb`, `pandas`.
     Readers,
+    /// The vendors' own clients of language models: `openai` and `anthropic` for Python.
+    Clients,
     /// A browser.
     Browser,
     /// A program of the system, such as `script` or `setpriv`.
@@ -55,6 +57,7 @@ impl fmt::Display for Need {
             Self::Harbor => "harbor",
             Self::Python => "python",
             Self::Readers => "readers",
+            Self::Clients => "clients",
             Self::Browser => "browser",
             Self::System => "system",
             Self::Root => "root",

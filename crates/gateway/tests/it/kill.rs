@@ -1,0 +1,116 @@
+//! A gateway that is killed, and what its journal says afterwards.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+use taskwright_gateway::{Door, Scope, TokenId, Tokens as _};
+use taskwright_testing::test;
+
+use crate::support::{Client, Scripted, World, chat, obliging, scope, start, streamed};
+
+/// Names the folder of a gateway that this program then is, instead of running tests.
+pub const CHILD: &str = "TASKWRIGHT_GATEWAY_CHILD";
+
+fn config() -> serde_json::Value {
+    json!({ "evaluation": scope(&json!({ "max_requests": 100 })) })
+}
+
+/// Runs a gateway until it is killed, or for a minute.
+pub fn child(folder: &OsStr) -> ExitCode {
+    let folder = Path::new(folder);
+    let upstream = std::fs::read_to_string(folder.join("upstream")).unwrap().parse().unwrap();
+    let gateway = start(&config(), upstream, folder).unwrap();
+    let (id, token) = gateway.handle().mint(Scope::Evaluation, "killed").unwrap();
+    println!("{} {} {}", gateway.address(Door::Evaluation).unwrap(), id.0, token.show());
+    std::thread::sleep(Duration::from_secs(60));
+    ExitCode::FAILURE
+}
+
+#[test]
+fn nothing_is_lost_when_it_is_killed_and_what_was_under_way_is_charged_what_was_set_aside() {
+    let upstream = Scripted::start(|asked, reply| {
+        if asked.text().contains("\"stream\"") {
+            reply.begin_events();
+            reply.stall();
+        } else {
+            obliging(asked, reply);
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("upstream"), upstream.address.to_string()).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .env(CHILD, folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let mut words = line.split_whitespace();
+    let address = words.next().unwrap().parse().unwrap();
+    let id = TokenId(words.next().unwrap().parse().unwrap());
+    let bearer = format!("Bearer {}", words.next().unwrap());
+    let headers = [("authorization", bearer.as_str())];
+    for _ in 0..20 {
+        let answer =
+            Client::connect(address).ask("POST", "/v1/messages", &headers, chat("small").to_string());
+        assert_eq!(answer.status(), 200);
+    }
+    let mut streams: Vec<Client> = (0..3).map(|_| Client::connect(address)).collect();
+    let body = streamed("small").to_string();
+    for stream in &mut streams {
+        stream.send("POST", "/v1/chat/completions", &headers, &body);
+        assert_eq!(stream.head().status(), 200);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gateway = start(&config(), upstream.address, folder.path()).unwrap();
+    let usage = gateway.handle().usage(id).unwrap();
+    assert_eq!((usage.requests, usage.estimated, usage.open), (23, 3, 0));
+    let each = 100 + body.len().div_ceil(4) as u64;
+    assert_eq!(usage.tokens.total(), 20 * 15 + 3 * each);
+    let left = gateway.handle().budget(Scope::Evaluation).unwrap().unwrap();
+    assert_eq!(left.requests_left, Some(77));
+    // The token is still known.
+    let address = gateway.address(Door::Evaluation).unwrap();
+    let answer = Client::connect(address).ask("POST", "/v1/messages", &headers, chat("small").to_string());
+    assert_eq!(answer.status(), 200);
+}
+
+#[test]
+fn a_damaged_journal_is_refused_and_a_torn_line_is_not() {
+    let mut world = World::new(config(), obliging);
+    let (id, token) = world.mint(Scope::Evaluation);
+    for _ in 0..5 {
+        world.ask(&token, "/v1/messages", &chat("small"));
+    }
+    drop(world.gateway.take());
+    let path = world.folder.path().join("state/journal.jsonl");
+    let whole = std::fs::read(&path).unwrap();
+    let again = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        start(&world.config, world.upstream.address, world.folder.path())
+            .map(|gateway| gateway.handle().usage(id).unwrap())
+    };
+    let torn = [&whole[..], b"0123456789abcdef {\"reserved\":{\"req"].concat();
+    assert_eq!(again(&torn).unwrap().requests, 5);
+    let half = whole.len() / 2;
+    let end_of_line = whole[..half].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let mut changed = whole.clone();
+    changed[half] ^= 1;
+    for damaged in [&changed[..], &whole[..end_of_line], b"", b"{}\n", &whole[end_of_line..]] {
+        let error = again(damaged).unwrap_err();
+        assert!(error.to_string().contains("damaged") && error.hint_text().is_some(), "{error}");
+    }
+    assert_eq!(again(&whole).unwrap().requests, 5);
+}
+
+#[test]
+fn two_gateways_do_not_share_a_journal() {
+    let world = World::new(config(), obliging);
+    let error = start(&world.config, world.upstream.address, world.folder.path()).unwrap_err();
+    assert!(error.to_string().contains("is in use by process"), "{error}");
+}
