@@ -7,8 +7,6 @@ use std::ffi::OsString;
 use camino::Utf8PathBuf;
 use clap::{Arg, ArgMatches};
 
-#[cfg(feature = "eval")]
-use crate::eval;
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
 use crate::{
@@ -16,6 +14,8 @@ use crate::{
 };
 #[cfg(feature = "trials")]
 use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
+#[cfg(feature = "eval")]
+use crate::{eval, gateway};
 
 /// The option that every command has.
 const ROOT: &str = "root";
@@ -99,6 +99,8 @@ commands! {
         "Write the generated pages of docs/, or check that they are current";
     "eval" Eval (eval::Arguments, eval::run),
         "Score a candidate on the samples of a task";
+    "gateway" Eval (gateway::Arguments, gateway::run),
+        "Run a command whose requests to language models are metered and bounded";
     "run" Trials (run::Arguments, run::run),
         "Run an experiment through Harbor and keep its trials in the ledger";
     "status" Trials (status::Arguments, status::run),

@@ -145,7 +145,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
         Mode::B => {
             let registry = arguments.registry_path.as_deref().map(workspace::from_here).transpose()?;
-            let runner = mode_b::Runner::open(&task, &paths, registry)?;
+            let runner = mode_b::Runner::open(&task, &paths, registry, arguments.dry_run)?;
             (gaps, imported) = (mode_b::gaps(), runner.import(&files, &paths)?);
             if !arguments.dry_run {
                 show::gaps(&gaps);
@@ -164,6 +164,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
                 if cancel.is_cancelled() {
                     break;
                 }
+            }
+            if let Some(usage) = runner.usage()? {
+                say(&usage);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Exit statuses, in one place, and how an error becomes one.
 
+#[cfg(feature = "eval")]
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 use taskwright_base::Error;
 use taskwright_language::Diagnostics;
@@ -33,6 +35,15 @@ pub struct Status(u8);
 impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
         Self::from(status.0)
+    }
+}
+
+impl Status {
+    /// That of a command that was run for the user: its own; as a shell says it, 128 and the signal that killed it.
+    #[cfg(feature = "eval")]
+    pub fn of_child(ended: std::process::ExitStatus) -> Self {
+        let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
+        code.and_then(|code| u8::try_from(code).ok()).map_or(FAILURE, Self)
     }
 }
 

@@ -17,6 +17,8 @@ pub mod exit;
 #[cfg(feature = "trials")]
 mod export;
 mod from_here;
+#[cfg(feature = "eval")]
+mod gateway;
 #[cfg(feature = "trials")]
 mod gc;
 mod hand_over;

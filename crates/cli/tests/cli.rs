@@ -505,3 +505,78 @@ fn errors_are_told_where_nobody_reads_the_answers() {
 fn main() -> std::process::ExitCode {
     taskwright_testing::main()
 }
+
+/// A model's service that answers whatever it is asked, and says with which key it was asked.
+const UPSTREAM: &str = r#"
+import http.server, json, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        body = json.dumps({"object": "chat.completion", "model": "m", "choices": [],
+                           "key": self.headers["authorization"], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Answer)
+print(server.server_port, flush=True)
+server.serve_forever()
+"#;
+
+/// What is run: asks three times, and prints what it was answered and what it found of the key.
+const CLIENT: &str = r#"
+import json, os, sys, urllib.error, urllib.request
+assert os.environ["OPENAI_API_KEY"] == os.environ["ANTHROPIC_API_KEY"] != "the real one"
+assert "the real one" not in str(os.environ)
+for model in ("m", "other", "m"):
+    body = json.dumps({"model": model, "messages": [], "max_tokens": 5}).encode()
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body,
+        {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})
+    try:
+        print(json.load(urllib.request.urlopen(request))["key"], flush=True)
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+sys.exit(7)
+"#;
+
+#[test]
+fn a_command_is_metered_and_sees_no_key() {
+    use std::io::{BufRead, BufReader};
+    taskwright_testing::needs_python();
+    let mut upstream = Command::new("python3").args(["-c", UPSTREAM]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut port = String::new();
+    BufReader::new(upstream.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let cli = Cli::new();
+    let mut command = cli.command(&[
+        "gateway",
+        "--allow",
+        "m",
+        "--max-requests",
+        "1",
+        "--price",
+        "m=100000,200000",
+        "--usage",
+        "usage.json",
+        "--key-env",
+        "MODEL_KEY",
+        "--url-env",
+        "MODEL_URL",
+        "--",
+        "python3",
+        "-c",
+        CLIENT,
+    ]);
+    command.env("MODEL_KEY", "the real one").env("MODEL_URL", format!("http://127.0.0.1:{}/v1", port.trim()));
+    let Output { stdout, stderr, status } = command.output().unwrap();
+    upstream.kill().unwrap();
+    upstream.wait().unwrap();
+    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    assert_eq!(stdout, "Bearer the real one\n403\n402\n", "{stderr}");
+    assert_eq!(status.code(), Some(7), "{stderr}");
+    assert_eq!(stderr, "models: 1 request, 7 in, 3 out, $1.3000; 2 refused\n");
+    let usage: Value =
+        serde_json::from_slice(&std::fs::read(cli.here.path().join("usage.json")).unwrap()).unwrap();
+    assert_eq!((&usage["requests"], &usage["tokens"]["output"]), (&Value::from(1), &Value::from(3)));
+}

@@ -12,7 +12,7 @@ use crate::money::{CostLimit, Price};
 use crate::scope::Scope;
 
 /// What a gateway is told. It holds no secret, so it can stand in a built file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Other names for models: what a client asks for, and what the upstream is asked for.
@@ -45,7 +45,7 @@ pub struct Config {
 }
 
 /// What one scope may use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeConfig {
     /// The models it may ask for, as its clients call them.

@@ -1735,7 +1735,7 @@ fn a_name_that_no_task_has() {
     space.write("harbor-tasks/half/spec.tml", "");
     insta::assert_snapshot!(ask("half"), @r#"
     there is no task `half`
-    help: `harbor-tasks/half` holds no `spec.toml`
+    help: `harbor-tasks/half` holds neither a `spec.toml` nor a `task.toml`
     "#);
     insta::assert_snapshot!(ask(""), @r#"
     there is no task ``

@@ -407,8 +407,8 @@ fn the_binary_rebuilds_every_task() {
     let said = rebuilt(&space, |space| space.write("bin/taskwright", "another binary\n".repeat(LARGE / 8)));
     insta::assert_snapshot!(said, @r#"
     alpha: built, beta: built
-    alpha: binary: 7c783a856f9f -> b93b5f0038fb
-    beta: binary: 7c783a856f9f -> b93b5f0038fb
+    alpha: binary x86_64: 7c783a856f9f -> b93b5f0038fb
+    beta: binary x86_64: 7c783a856f9f -> b93b5f0038fb
     "#);
 }
 

@@ -11,6 +11,7 @@ use taskwright_eval::{
     Cancel, Candidate, EvaluationB, HostPlace, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
     Place, PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Trials,
 };
+use taskwright_gateway::Upstream;
 use taskwright_harbor::child::Environment;
 
 use super::Evaluated;
@@ -19,6 +20,7 @@ use super::import::{self, Imported};
 use super::paths::Paths;
 use super::progress::Progress;
 use super::task::Task;
+use crate::gateway::host::{self, HostGateway, words};
 
 /// Runs candidates of mode B.
 pub struct Runner<'a> {
@@ -26,6 +28,7 @@ pub struct Runner<'a> {
     mode: ModeB,
     rules: Rules,
     sandbox: Sandbox,
+    gateway: Option<HostGateway>,
     _runtime_lock: LockFile,
 }
 
@@ -54,9 +57,29 @@ pub fn gaps() -> Vec<IsolationGap> {
     )]
 }
 
+/// The gateway that a task's candidates ask language models through, if its spec says so.
+fn gateway(task: &Task) -> anyhow::Result<Option<HostGateway>> {
+    let (Some(spec), Some(harbor)) = (&task.serve.gateway, &task.serve.harbor) else { return Ok(None) };
+    let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
+    let listen = host::address(&harbor.run.environment);
+    Ok(Some(HostGateway::start(host::of_spec(spec), upstream, listen, &task.name)?))
+}
+
+/// What Harbor finds: instead of the upstream's address and key those of the gateway.
+fn environment(task: &Task, gateway: Option<&HostGateway>) -> Environment {
+    let (Some(spec), Some(gateway)) = (&task.serve.gateway, gateway) else { return Environment::inherited() };
+    let variables = gateway.variables(&spec.upstream_base_url_env, &spec.upstream_api_key_env);
+    variables.into_iter().fold(Environment::inherited(), |found, (name, value)| found.with(name, value))
+}
+
 impl<'a> Runner<'a> {
-    /// Opens the built task.
-    pub fn open(task: &'a Task, paths: &Paths, registry: Option<Utf8PathBuf>) -> anyhow::Result<Self> {
+    /// Opens the built task. Where its candidates ask language models and something is to be run, a gateway is started for them.
+    pub fn open(
+        task: &'a Task,
+        paths: &Paths,
+        registry: Option<Utf8PathBuf>,
+        is_dry: bool,
+    ) -> anyhow::Result<Self> {
         let (runtime, runtime_lock) = Paths::runtime()?;
         let sandbox = Sandbox::open(SandboxOptions {
             taskwright: task.binary().into(),
@@ -65,17 +88,23 @@ impl<'a> Runner<'a> {
             path: std::env::var("PATH").ok(),
             hidden: Vec::new(),
         })?;
+        let gateway = if is_dry { None } else { gateway(task)? };
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::new(task.serve.clone()),
             inner_tasks: task.dir.join("environment/sidecar/inner-tasks").into(),
             work: paths.shared().into(),
-            environment: Environment::inherited(),
+            environment: environment(task, gateway.as_ref()),
             registry_path: registry.map(Into::into),
             place: Place::Host(HostPlace { environment: task.dir.join("environment").into() }),
         })?;
         let feedback = usize::try_from(task.serve.feedback.max_bytes).unwrap_or(usize::MAX);
         let rules = mode.rules(Some(feedback).filter(|_| task.serve.feedback.transcripts));
-        Ok(Self { task, mode, rules, sandbox, _runtime_lock: runtime_lock })
+        Ok(Self { task, mode, rules, sandbox, gateway, _runtime_lock: runtime_lock })
+    }
+
+    /// What the candidate used of language models, in words, where a gateway counted it.
+    pub fn usage(&self) -> anyhow::Result<Option<String>> {
+        Ok(self.gateway.as_ref().map(HostGateway::usage).transpose()?.map(|usage| words(&usage)))
     }
 
     /// Imports a candidate. One that cannot be installed is refused here, before anything is started.

@@ -36,10 +36,10 @@ pub fn check(context: &mut Context<'_>) {
             "`[gateway]` asks for a metered way to a language model, and the eval sidecar of Mode A has none",
             "leave it out: candidates of Mode A run without a network",
         ),
-        Mode::B => context.warning(
+        Mode::B => context.sidecar_warning(
             &["gateway"],
-            "`[gateway]` is declared and passed on; this version runs no gateway itself",
-            "requests are neither metered nor refused until one is put in front of the upstream",
+            "inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there",
+            "`eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused",
         ),
     }
     for (key, name) in [

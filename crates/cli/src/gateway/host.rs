@@ -1,0 +1,139 @@
+//! A gateway of this process, for whoever it starts: on loopback, with one token, for as long as that runs.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::time::Duration;
+
+use taskwright_base::Result;
+use taskwright_base::process::{self, Limits};
+use taskwright_base::text::count;
+use taskwright_gateway::{
+    Config, Door, Gateway, Scope, ScopeConfig, Setup, Token, TokenId, Tokens, Upstream, Usage,
+};
+use taskwright_language::model::{self, GatewayScope};
+use tempfile::TempDir;
+
+/// How long what is under way may take when everything else has ended.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an engine may take to say where its bridge is.
+const ASKING: Duration = Duration::from_secs(10);
+
+/// The names under which clients look for an address, and whether that ends in `/v1`.
+const ADDRESSES: [(&str, bool); 6] = [
+    ("OPENAI_BASE_URL", true),
+    ("OPENAI_API_BASE", true),
+    ("ANTHROPIC_BASE_URL", false),
+    ("GOOGLE_GEMINI_BASE_URL", false),
+    ("GEMINI_API_BASE", false),
+    ("LLM_BASE_URL", true),
+];
+/// The names under which they look for a key.
+const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY"];
+
+/// Where a gateway for inner tasks listens: agents that run in containers of this machine find loopback to be their own.
+pub fn address(environment: &str) -> SocketAddr {
+    let bridge = || {
+        let format = ["network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"];
+        let answer = process::run(Command::new("docker").args(format), &Limits::of(ASKING)).ok()?;
+        String::from_utf8_lossy(&answer.stdout).trim().parse::<IpAddr>().ok()
+    };
+    let address = (environment == "docker").then(bridge).flatten();
+    SocketAddr::new(address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), 0)
+}
+
+/// A gateway that runs, and the one token that opens it.
+pub struct HostGateway {
+    gateway: Gateway,
+    address: SocketAddr,
+    id: TokenId,
+    token: Token,
+    /// Its journal: what it says is over with the process.
+    _state: TempDir,
+}
+
+impl HostGateway {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The config makes no sense, or nothing can be listened at.
+    pub fn start(config: Config, upstream: Upstream, listen: SocketAddr, what: &str) -> anyhow::Result<Self> {
+        let state = tempfile::Builder::new().prefix("taskwright-gateway-").tempdir()?;
+        let gateway = Gateway::start(Setup {
+            config,
+            upstream,
+            state: state.path().to_owned(),
+            producer: None,
+            evaluation: Some(listen),
+            control: None,
+        })?;
+        let (id, token) = gateway.handle().mint(Scope::Evaluation, what)?;
+        let address = gateway.address(Door::Evaluation).unwrap_or(listen);
+        Ok(Self { gateway, address, id, token, _state: state })
+    }
+
+    /// What its clients find in their environment: under every name that they look for.
+    pub fn variables<'a>(&self, address: &'a str, key: &'a str) -> Vec<(&'a str, String)> {
+        let root = format!("http://{}", self.address);
+        let base = format!("{root}/v1");
+        let mut variables: Vec<(&str, String)> =
+            vec![(address, base.clone()), (key, self.token.show().to_owned())];
+        variables.extend(
+            ADDRESSES
+                .map(|(name, is_versioned)| (name, if is_versioned { base.clone() } else { root.clone() })),
+        );
+        variables.extend(KEYS.map(|name| (name, self.token.show().to_owned())));
+        variables
+    }
+
+    /// What was used until now.
+    ///
+    /// # Errors
+    /// None: the token is its own.
+    pub fn usage(&self) -> Result<Usage> {
+        self.gateway.handle().usage(self.id)
+    }
+
+    /// Ends it, and says what was used.
+    ///
+    /// # Errors
+    /// Its journal cannot be written.
+    pub fn end(self) -> Result<Usage> {
+        let usage = self.gateway.handle().revoke(self.id);
+        self.gateway.stop(PATIENCE);
+        usage
+    }
+}
+
+/// What a spec lets candidates use, as a gateway is told it.
+pub fn of_spec(gateway: &model::Gateway) -> Config {
+    let scope = |scope: &GatewayScope| ScopeConfig {
+        allowed_models: scope.allowed_models.clone(),
+        max_requests: scope.max_requests,
+        max_tokens: scope.max_tokens,
+        max_concurrency: scope.max_concurrency,
+        ..ScopeConfig::default()
+    };
+    Config {
+        model_aliases: gateway.model_aliases.clone(),
+        evaluation: Some(scope(&gateway.evaluation)),
+        ..Config::default()
+    }
+}
+
+/// What was used, in words.
+pub fn words(usage: &Usage) -> String {
+    let tokens = &usage.tokens;
+    let mut text =
+        format!("models: {}, {} in, {} out", count(usage.requests, "request"), tokens.input, tokens.output);
+    if usage.cost.parts() > 0 {
+        text.push_str(&format!(", {}", usage.cost));
+    }
+    for (number, what) in
+        [(usage.estimated, "estimated"), (usage.failed, "failed upstream"), (usage.refused, "refused")]
+    {
+        if number > 0 {
+            text.push_str(&format!("; {number} {what}"));
+        }
+    }
+    text
+}
