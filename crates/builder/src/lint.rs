@@ -67,7 +67,7 @@ pub fn lint(
             if let Some(Failure::Spec(mistakes)) = failures.remove(path.as_str()) {
                 found.extend(mistakes);
             }
-            found.extend(read.warnings);
+            found.extend(read.warnings.into_iter().chain(read.advice));
         }
     }
     Ok(found)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::check;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::document;
 use crate::extend::{self, Chain};
 use crate::model::Spec;
@@ -27,6 +27,8 @@ pub struct Loaded {
     pub names: BTreeSet<String>,
     /// What is allowed but doubtful.
     pub warnings: Diagnostics,
+    /// What builds, and could be better. It is for who asks for it.
+    pub advice: Vec<Diagnostic>,
 }
 
 /// A checked task. Cheap to hold and to clone: the texts are shared, and places are found again only when asked for.
@@ -93,12 +95,14 @@ pub fn load(root: &Utf8Path, file: &Utf8Path, set: &BTreeMap<String, String>) ->
     }
     matrix::refuse_equal_names(specs.iter().map(|spec| spec.name.as_str()), name_place, &sources, &mut found);
 
+    let (advice, found): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|item| item.severity == Severity::Advice);
     let found = Diagnostics::new(found, files.clone()).of(Rule::Parameters);
     if found.has_errors() {
         return Err(found);
     }
     let tasks = specs.into_iter().map(|spec| LoadedSpec { spec, sources: Arc::clone(&sources) }).collect();
-    Ok(Loaded { tasks, files, names, warnings: found })
+    Ok(Loaded { tasks, files, names, warnings: found, advice })
 }
 
 /// One combination: the typed spec, unless a mistake of shape stands in its way.

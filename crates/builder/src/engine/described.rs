@@ -34,6 +34,8 @@ pub struct Read {
     pub names: BTreeSet<String>,
     /// What is allowed but doubtful.
     pub warnings: Diagnostics,
+    /// What could be better.
+    pub advice: Vec<Diagnostic>,
 }
 
 /// Reads a file that describes tasks.
@@ -41,11 +43,23 @@ pub fn read(root: &Utf8Path, path: &Utf8Path, set: &BTreeMap<String, String>) ->
     if path.file_name() == Some(TASK) {
         let (task, warnings) = by_hand::load(root, path)?;
         let tasks = vec![Described::ByHand(task)];
-        return Ok(Read { tasks, files: vec![path.to_owned()], names: BTreeSet::new(), warnings });
+        return Ok(Read {
+            tasks,
+            files: vec![path.to_owned()],
+            names: BTreeSet::new(),
+            warnings,
+            advice: Vec::new(),
+        });
     }
     let loaded = taskwright_language::load(root, path, set)?;
     let tasks = loaded.tasks.into_iter().map(|task| Described::Spec(Box::new(task))).collect();
-    Ok(Read { tasks, files: loaded.files, names: loaded.names, warnings: loaded.warnings })
+    Ok(Read {
+        tasks,
+        files: loaded.files,
+        names: loaded.names,
+        warnings: loaded.warnings,
+        advice: loaded.advice,
+    })
 }
 
 impl Described {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_language::{Diagnostic, Diagnostics, Severity};
+use taskwright_language::{Diagnostic, Diagnostics};
 
 use super::Build;
 use super::described::{self, Described};
@@ -114,7 +114,7 @@ impl Build<'_> {
     /// What is doubtful in a spec that need not be looked into otherwise: it stays so until somebody does something about it.
     fn warnings(&self, path: &Utf8Path) -> Vec<Diagnostic> {
         let loaded = described::read(&self.workspace.root, path, &self.options.set);
-        loaded.map(|loaded| told(&loaded.warnings)).unwrap_or_default()
+        loaded.map(|loaded| loaded.warnings.into_iter().collect()).unwrap_or_default()
     }
 
     fn load(&self, path: &Utf8Path, state: &State, set: Digest, mut plan: SpecPlan) -> SpecPlan {
@@ -123,11 +123,10 @@ impl Build<'_> {
         match loaded {
             Ok(loaded) => {
                 let names: Vec<_> = loaded.tasks.iter().map(|task| task.name().clone()).collect();
-                let warnings = told(&loaded.warnings);
-                let warns = !warnings.is_empty();
+                let warns = !loaded.warnings.is_empty();
                 plan.parameters = Some(loaded.names);
                 if loaded.tasks.iter().any(|task| self.is_wanted(task.name(), path)) {
-                    plan.warnings = warnings;
+                    plan.warnings = loaded.warnings.into_iter().collect();
                 }
                 match self.watch(&loaded.files) {
                     Ok(group) => {
@@ -218,11 +217,6 @@ impl Build<'_> {
                 .usage()),
         }
     }
-}
-
-/// What a build says of what it builds; advice is for who asks for it.
-fn told(found: &Diagnostics) -> Vec<Diagnostic> {
-    found.iter().filter(|item| item.severity == Severity::Warning).cloned().collect()
 }
 
 /// What a name may have been meant to be.

@@ -501,8 +501,8 @@ allowed_models = ["vendor/small"]
         ),
     ]);
     insta::assert_snapshot!(said, @"
-    warning 27:1 <[gateway]> `[gateway]` is declared and passed on; this version runs no gateway itself
-      help: requests are neither metered nor refused until one is put in front of the upstream
+    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
+      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     ");
 }
 
@@ -534,8 +534,8 @@ allowed_models = ["tiny"]
     error 15:9 <"vendor/smal"> `vendor/smal` is a model that no allow-list of `gateway.finalization` admits
       also 33:18 <["tiny"]> the allow-list
       help: `gateway.finalization` admits `tiny`
-    warning 27:1 <[gateway]> `[gateway]` is declared and passed on; this version runs no gateway itself
-      help: requests are neither metered nor refused until one is put in front of the upstream
+    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
+      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     "#);
 }
 
@@ -560,8 +560,8 @@ allowed_models = ["small"]
         ),
     ]);
     insta::assert_snapshot!(said, @r#"
-    warning 27:1 <[gateway]> `[gateway]` is declared and passed on; this version runs no gateway itself
-      help: requests are neither metered nor refused until one is put in front of the upstream
+    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
+      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     warning 28:50 <"vendor/lost"> nobody may ask for `lost`: no allow-list names it
       help: allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it
     error 28:72 <""> an alias needs a name and a model
@@ -585,8 +585,8 @@ allowed_models = ["x", "", "x"]
 "#,
     )]);
     insta::assert_snapshot!(said, @r#"
-    warning 26:1 <[gateway]> `[gateway]` is declared and passed on; this version runs no gateway itself
-      help: requests are neither metered nor refused until one is put in front of the upstream
+    warning 26:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
+      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     error 27:24 <"sk-1"> this is not the name of an environment variable
       help: name the variable only: its value is taken from the machine that runs Harbor
     error 28:25 <"A B"> this is not the name of an environment variable
@@ -626,8 +626,8 @@ allowed_models = ["vendor/small"]
     error 4:32 <"x"> the secret `OPENAI_API_KEY` would reach the optimizer
       also 27:1 <[gateway]> a secret
       help: secrets reach the eval sidecar only; take it out here, or out of `secrets`
-    warning 27:1 <[gateway]> `[gateway]` is declared and passed on; this version runs no gateway itself
-      help: requests are neither metered nor refused until one is put in front of the upstream
+    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
+      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     "#);
 }
 

@@ -47,6 +47,7 @@ fn form_for_programs() {
     [
       {
         "severity": "error",
+        "rule": "splits",
         "file": "spec.toml",
         "line": 30,
         "column": 18,
