@@ -506,7 +506,7 @@ fn main() -> std::process::ExitCode {
     taskwright_testing::main()
 }
 
-/// A model's service that answers whatever it is asked, and says with which key it was asked.
+/// A model's service that answers whatever it is asked, and says with which key it was asked: the gateway does not pass that on.
 const UPSTREAM: &str = r#"
 import http.server, json, sys
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -573,7 +573,7 @@ fn a_command_is_metered_and_sees_no_key() {
     upstream.kill().unwrap();
     upstream.wait().unwrap();
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
-    assert_eq!(stdout, "Bearer the real one\n403\n402\n", "{stderr}");
+    assert_eq!(stdout, "Bearer [key]\n403\n402\n", "{stderr}");
     assert_eq!(status.code(), Some(7), "{stderr}");
     assert_eq!(stderr, "models: 1 request, 7 in, 3 out, $1.3000; 2 refused\n");
     let usage: Value =
