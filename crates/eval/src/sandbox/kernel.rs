@@ -48,9 +48,11 @@ pub(super) enum Forked {
     Parent(Pid),
 }
 
-/// Makes a copy of this process. Refused where there is more than one thread, as the copy would have but ours.
+/// Makes a copy of this process. Refused where there is more than one thread, as the copy would have but ours; an emulator that
+/// runs us has one of its own, which it sees to itself.
 pub(super) fn fork() -> io::Result<Forked> {
-    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 + usize::from(is_emulated()) {
         return Err(io::Error::other("this process has several threads"));
     }
     // SAFETY: ours is the only thread, so the copy finds no lock taken and nothing half done.
@@ -63,6 +65,14 @@ pub(super) fn fork() -> io::Result<Forked> {
             .map(Forked::Parent)
             .ok_or_else(io::Error::last_os_error),
     }
+}
+
+/// Whether a user-mode emulator runs this program: it answers itself which program we are, but the kernel, asked by way of our
+/// thread, says that it is the emulator.
+fn is_emulated() -> bool {
+    let thread = rustix::process::getpid().as_raw_nonzero();
+    let program = |path: &str| std::fs::read_link(path).ok();
+    program("/proc/self/exe") != program(&format!("/proc/self/task/{thread}/exe"))
 }
 
 /// Whatever descriptors we were started with, the command gets the three standard ones.
