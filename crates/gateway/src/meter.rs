@@ -1,11 +1,11 @@
 //! The meter: what a request may take is set aside before it is sent, and what it took is charged when it has ended.
 //!
-//! Both are written to the journal. What is set aside is handed to the system before the request is sent, so that it
-//! outlives the process; that it also outlives a loss of power is waited for while the model works, and one sync serves all
-//! requests that wait for it.
+//! Both are written to the journal, and what is set aside is handed to the system before the request is sent: a gateway that is
+//! killed forgets nothing. A thread syncs what was written, all requests of a moment at once. A loss of power can forget what
+//! was written in the last twentieth of a second, and no more: where the disk is slower than that, answers wait for it.
 //!
 //! ```text
-//!   reserve: written ──▶ sent ──▶ durable ──▶ the answer passes ──▶ settle: written
+//!   reserve: written ──▶ sent ──▶ synced, or only a moment late ──▶ the answer passes ──▶ settle: written
 //!      └─ what is set aside for others may come back: waits
 //! ```
 
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use taskwright_base::journal::Journal;
 use taskwright_base::lock::{Attempt, LockFile, Wait};
@@ -35,8 +35,10 @@ use crate::token::{Token, TokenId};
 use crate::usage::{Budget, Charge, Parts, Usage};
 use crate::wire::refusal::{Kind, Refusal, figure};
 
-/// How long a settled request may wait to be synced when nobody waits for it.
-const LATE: Duration = Duration::from_millis(100);
+/// How far the disk may lag behind before answers wait for it.
+const LAG: Duration = Duration::from_millis(50);
+/// How long entries are gathered before they are synced together.
+const GATHERED: Duration = Duration::from_millis(10);
 /// How many bytes a journal has before it is replaced by a shorter one.
 const LONG: u64 = 32 << 20;
 
@@ -72,8 +74,11 @@ struct State {
     journal: Journal<Entry>,
     /// How many entries were appended since it was opened.
     entries: u64,
-    /// Whether somebody waits for them to be on the disk.
-    urgent: bool,
+    /// When the oldest entry was appended that is not being synced yet, and the oldest of those that are.
+    unsynced: Option<Instant>,
+    syncing: Option<Instant>,
+    /// Whether who syncs must be woken.
+    wakes: bool,
     stopping: bool,
 }
 
@@ -82,6 +87,8 @@ impl State {
     fn write(&mut self, entry: Entry) -> std::io::Result<u64> {
         self.journal.append(&entry)?;
         self.entries += 1;
+        self.wakes |= self.unsynced.is_none();
+        self.unsynced.get_or_insert_with(Instant::now);
         // What we write ourselves adds up; if it does not, nothing more is taken.
         self.book.apply(entry).map_err(|what| {
             let error = std::io::Error::other(what);
@@ -133,7 +140,15 @@ impl Meter {
                 "what was used is not known any more: begin in a new folder only if that may be forgotten",
             )
         })?;
-        let mut state = State { book, journal, entries: 0, urgent: false, stopping: false };
+        let mut state = State {
+            book,
+            journal,
+            entries: 0,
+            unsynced: None,
+            syncing: None,
+            wakes: false,
+            stopping: false,
+        };
         for lost in state.book.lost() {
             state.write(Entry::Settled(lost)).map_err(failed("writing in", folder))?;
         }
@@ -162,6 +177,15 @@ impl Meter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets go of the state, and wakes who syncs if there is something new to sync.
+    fn release(&self, mut state: MutexGuard<'_, State>) {
+        let wakes = std::mem::take(&mut state.wakes);
+        drop(state);
+        if wakes {
+            self.work.notify_one();
+        }
+    }
+
     /// Starts the thread that syncs. It ends after [`Meter::stop`].
     pub fn start(self: &Arc<Self>) -> Result<JoinHandle<()>> {
         let meter = Arc::clone(self);
@@ -182,15 +206,14 @@ impl Meter {
         let mut long = LONG;
         loop {
             let mut state = self.state();
-            while !state.urgent && !state.stopping {
-                let (next, waited) =
-                    self.work.wait_timeout(state, LATE).unwrap_or_else(PoisonError::into_inner);
-                state = next;
-                if waited.timed_out() && state.entries > done {
-                    break;
-                }
+            while state.entries == done && !state.stopping {
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            state.urgent = false;
+            state = self
+                .work
+                .wait_timeout_while(state, GATHERED, |state| !state.stopping)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             let (entries, stopping) = (state.entries, state.stopping);
             if state.journal.length() > long {
                 let summary = state.book.summary();
@@ -200,13 +223,17 @@ impl Meter {
                 long = LONG.max(2 * state.journal.length());
             }
             let reach = state.journal.reach();
+            state.syncing = state.unsynced.take();
             drop(state);
             if entries > done {
                 let outcome = reach.sync();
+                let mut state = self.state();
+                state.syncing = None;
                 if let Err(error) = &outcome {
                     eprintln!("taskwright: syncing the gateway's journal: {error}");
-                    self.state().journal.break_off(error);
+                    state.journal.break_off(error);
                 }
+                drop(state);
                 done = entries;
                 self.synced.send_replace(Synced { entries, failed: outcome.is_err() });
             }
@@ -228,6 +255,7 @@ impl Meter {
         let attribution = attribution.to_owned();
         let entry = Entry::Minted { token: id, scope, digest: token.digest(), attribution };
         state.write(entry).map_err(failed_to("writing the gateway's journal"))?;
+        self.release(state);
         Ok((id, token))
     }
 
@@ -240,7 +268,7 @@ impl Meter {
             let entry = Entry::Revoked { token, refused };
             state.write(entry).map_err(failed_to("writing the gateway's journal"))?;
         }
-        drop(state);
+        self.release(state);
         self.settled.notify_waiters();
         self.usage(token)
     }
@@ -313,9 +341,7 @@ impl Meter {
             eprintln!("taskwright: writing the gateway's journal: {error}");
             unavailable()
         })?;
-        state.urgent = true;
-        drop(state);
-        self.work.notify_one();
+        self.release(state);
         Ok(Some((request, entries)))
     }
 
@@ -325,12 +351,19 @@ impl Meter {
             // What is not written is charged as it was set aside when the journal is read again; until then, as it was.
             let _ = state.book.apply(Entry::Settled(settled));
         }
-        drop(state);
+        self.release(state);
         self.settled.notify_waiters();
     }
 
-    /// Waits until so many entries are on the disk.
+    /// Waits until so many entries are on the disk, where it lags behind.
     async fn durable(&self, entries: u64) -> Result<(), Refusal> {
+        let oldest = {
+            let state = self.state();
+            state.syncing.or(state.unsynced)
+        };
+        if !self.synced.borrow().failed && oldest.is_none_or(|oldest| oldest.elapsed() < LAG) {
+            return Ok(());
+        }
         let mut synced = self.synced.subscribe();
         let reached = synced.wait_for(|synced| synced.failed || synced.entries >= entries).await;
         match reached {

@@ -89,7 +89,7 @@ impl Reservation {
         self.progress = Progress::Sent;
     }
 
-    /// Waits until what is set aside is on the disk.
+    /// Waits until what is set aside is on the disk, unless that is only a moment late.
     pub async fn durable(&self) -> Result<(), Refusal> {
         self.meter.durable(self.entries).await
     }

@@ -66,7 +66,7 @@ pub async fn handle(
         Ok(answer) => Ok(answer),
         Err(refusal) => {
             asking.note(&refusal);
-            if let Some(body) = body {
+            if let Some(body) = body.filter(|_| refusal.kind != Kind::Slow) {
                 drain(body, gate.meter.config.sizes.request, POLITE).await;
             }
             let mut answer = refusal.answer(dialect(&parts));
