@@ -140,15 +140,8 @@ impl Meter {
                 "what was used is not known any more: begin in a new folder only if that may be forgotten",
             )
         })?;
-        let mut state = State {
-            book,
-            journal,
-            entries: 0,
-            unsynced: None,
-            syncing: None,
-            wakes: false,
-            stopping: false,
-        };
+        let mut state =
+            State { book, journal, entries: 0, unsynced: None, syncing: None, wakes: false, stopping: false };
         for lost in state.book.lost() {
             state.write(Entry::Settled(lost)).map_err(failed("writing in", folder))?;
         }
