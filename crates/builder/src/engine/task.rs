@@ -131,8 +131,12 @@ impl Build<'_> {
         is_whole: bool,
         report: &mut TaskReport,
     ) -> Result<Outputs> {
-        if written.is_none() && !is_as_locked(self.workspace, &report.name) {
-            publisher.refuse_strangers(&report.name)?;
+        // The lock is only asked of what is in the way: reading it takes longer than looking.
+        if written.is_none()
+            && let Err(stranger) = publisher.refuse_strangers(&report.name)
+            && !is_as_locked(self.workspace, &report.name)
+        {
+            return Err(stranger);
         }
         let staged = publisher.stage(&report.name, tree)?;
         context.boundary(Boundary::Staged)?;
