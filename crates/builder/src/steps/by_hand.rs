@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use taskwright_harbor::digest::{TOP_FILES, TOP_FOLDERS, content_digest, hashed_paths};
+use taskwright_harbor::digest::{TOP_FILES, TOP_FOLDERS, hashed_paths};
 use taskwright_language::by_hand::TaskByHand;
 
 use super::Context;
@@ -15,7 +15,7 @@ use super::listing;
 use crate::inputs::Group;
 use crate::key::{GENERATOR, Key};
 use crate::lock::LockEntry;
-use crate::tree::{Entry, Tree};
+use crate::tree::Tree;
 use taskwright_base::{Digest, Error, Result};
 
 /// The files of a task, read and checked.
@@ -30,9 +30,7 @@ pub struct Files {
 /// Reads the files of a task.
 pub fn gather(context: &Context<'_>, task: &TaskByHand) -> Result<Files> {
     let folder = task.folder();
-    let full = context.root().join(folder);
     let shown = format!("the task `{folder}`");
-    let unread = |error: taskwright_harbor::digest::DigestError| Error::new(format!("{shown}: {error}"));
     let mut recorder = context.recorder();
     let mut tree = Tree::default();
     for name in TOP_FILES.into_iter().chain(TOP_FOLDERS) {
@@ -48,11 +46,13 @@ pub fn gather(context: &Context<'_>, task: &TaskByHand) -> Result<Files> {
     if recorder.kind_behind(&ignore)?.is_some() {
         recorder.digest(&ignore)?;
     }
-    let counted: BTreeSet<String> = hashed_paths(full.as_std_path()).map_err(unread)?.into_iter().collect();
-    // Harbor follows a link to a file, and uploads one to a folder.
+    let counted = hashed_paths(context.root().join(folder).as_std_path())
+        .map_err(|error| Error::new(format!("{shown}: {error}")))?;
+    let counted: BTreeSet<String> = counted.into_iter().collect();
+    // What leads to no file (a link to a folder) Harbor passes over, and uploads.
     let tree: Tree = tree
         .iter()
-        .filter(|(path, entry)| counted.contains(*path) || matches!(entry, Entry::Symlink { .. }))
+        .filter(|(path, _)| counted.contains(*path) || tree.follow(path).is_none())
         .map(|(path, entry)| (path.to_owned(), entry.clone()))
         .collect();
     tree.check(&shown).and_then(|()| tree.check_scripts(&shown))?;
@@ -60,14 +60,16 @@ pub fn gather(context: &Context<'_>, task: &TaskByHand) -> Result<Files> {
         return Err(Error::new(format!("{shown} has neither an `instruction.md` nor `steps/`"))
             .hint("write one: Harbor loads no task without"));
     }
-    let harbor = harbor_digest(&tree)?;
-    let own = content_digest(full.as_std_path()).map_err(unread)?;
-    if harbor != own {
+    // What counts and is there makes the digest of the folder; a build leaves caches out, which an ignore file there may let through.
+    if let Some(path) = counted.iter().find(|path| tree.follow(path).is_none()) {
         return Err(Error::new(format!(
-            "{shown} holds files that count for Harbor and cannot be built, such as caches that a `.gitignore` there lets through"
+            "{shown} holds files that count for Harbor and cannot be built, such as `{path}`"
         ))
-        .hint("remove its `.gitignore` and `.harborignore`: what they name lies outside of a built task anyway"));
+        .hint(
+            "remove its `.gitignore` and `.harborignore`: what they name lies outside of a built task anyway",
+        ));
     }
+    let harbor = harbor_digest(&tree)?;
     Ok(Files { version: task.version.clone(), tree, harbor, group: Arc::new(recorder.finish()) })
 }
 
