@@ -11,7 +11,6 @@ use crate::observe::Observer;
 use crate::report::{Failure, Status};
 use crate::workspace::Workspace;
 use taskwright_base::Result;
-use taskwright_base::rule::Rule;
 
 /// Everything that can be said of some tasks, or of all if none is named, in the order of their files.
 ///
@@ -54,11 +53,7 @@ pub fn lint(
             is_meant = true;
             match failures.remove(task.name()) {
                 Some(Failure::Spec(mistakes)) => found.extend(mistakes),
-                Some(Failure::Error(error)) => {
-                    let hint = error.hint_text().unwrap_or_default();
-                    let rule = error.rule().unwrap_or(Rule::Inputs);
-                    found.push(task.error(&[], error.to_string(), hint).of(rule));
-                }
+                Some(Failure::Error(error)) => found.push(task.place(&error)),
                 None => {}
             }
         }

@@ -87,14 +87,17 @@ impl Described {
 
     /// An error of a step, shown at the field that it is about.
     pub fn failure(&self, error: Error) -> Failure {
-        let field = error.field();
-        if field.is_empty() || error.is_interrupt() {
+        if error.field().is_empty() || error.is_interrupt() {
             return Failure::Error(error);
         }
+        Failure::Spec(Diagnostics::new(vec![self.place(&error)], Vec::new()))
+    }
+
+    /// An error of a step at its field, or at the task as a whole.
+    pub fn place(&self, error: &Error) -> Diagnostic {
         let hint = error.hint_text().unwrap_or_default();
         let rule = error.rule().unwrap_or(Rule::Inputs);
-        let diagnostic = self.error(&field, error.to_string(), hint).of(rule);
-        Failure::Spec(Diagnostics::new(vec![diagnostic], Vec::new()))
+        self.error(&error.field(), error.to_string(), hint).of(rule)
     }
 
     /// Reads and checks everything that the task is made from.
