@@ -11,6 +11,7 @@ use taskwright_base::{Error, failed};
 use taskwright_builder::{Silent, Workspace, lint};
 use taskwright_language::{Diagnostic, Label, Severity, Source};
 
+use crate::address::percent;
 use crate::exit::{self, Status};
 use crate::interrupt;
 use crate::output::{self, say};
@@ -190,16 +191,9 @@ fn region(label: &Label) -> Value {
     json!({"startLine": start.line, "startColumn": start.column, "endLine": end.line, "endColumn": end.column})
 }
 
-/// A path as a relative reference (RFC 3986): all but the characters that stand for themselves is written in hexadecimal.
+/// A path as a relative reference.
 fn uri(path: &str) -> String {
-    path.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect()
+    path.split('/').map(percent).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

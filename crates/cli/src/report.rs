@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use taskwright_base::Error;
 
+use crate::address::percent;
 use crate::exit::{self, Status};
 use crate::{output, workspace};
 use anyhow::Context;
@@ -132,18 +133,6 @@ fn relative(folder: &Utf8Path, file: &Utf8Path) -> Option<String> {
     let address: Vec<String> = up.chain(down).collect();
     // Without this, a colon in a first name would make a scheme of it.
     Some(format!("./{}", address.join("/")))
-}
-
-/// A name of a path as part of an address.
-fn percent(name: &str) -> String {
-    name.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-        text
-    })
 }
 
 /// The ends of the files that best say why a trial failed, or came to nothing. One that cannot be read is no reason to have
