@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The most fields of an object, and the most items of a list, that are looked at. Nobody needs more, and each takes memory of
@@ -53,9 +54,22 @@ pub fn edited(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
     result
 }
 
+/// A whole number of 0 or more, however JSON writes it: `7.0` is one too.
+pub fn whole_number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..1e15).contains(number));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number in range"
+        )]
+        number.map(|number| number as u64)
+    })
+}
+
 /// A string as JSON.
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 /// The items of a list.

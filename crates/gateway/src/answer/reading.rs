@@ -8,7 +8,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::fields::Fields;
+use crate::fields::{Fields, whole_number};
 use crate::wire::Wire;
 
 /// The most tokens that one request can take: above what any model reads or writes.
@@ -90,17 +90,7 @@ impl<'a> Reading<'a> {
     /// Numbers of a usage; a missing one is none, and one that cannot be is a lie.
     fn number(&mut self, usage: &Value, path: &str) -> Option<u64> {
         let value = usage.pointer(path).filter(|value| !value.is_null())?;
-        let number = value.as_u64().or_else(|| {
-            let number =
-                value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..1e15).contains(number));
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a whole number in range"
-            )]
-            number.map(|number| number as u64)
-        });
-        let number = number.filter(|number| *number <= MOST);
+        let number = whole_number(value).filter(|number| *number <= MOST);
         self.lies |= number.is_none();
         number
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use taskwright_base::text::brief;
 
 use super::tools;
-use crate::fields::{Fields, edited, place, quoted};
+use crate::fields::{Fields, edited, place, quoted, whole_number};
 use crate::wire::Wire;
 use crate::wire::refusal::{Kind, Refusal};
 
@@ -181,18 +181,8 @@ fn whole(fields: &Fields<'_>, name: &str) -> Result<Option<u64>, Refusal> {
     let Some(text) = fields.get(name).filter(|text| *text != "null") else { return Ok(None) };
     // A list of millions would be one too, for a moment.
     let short = Some(text).filter(|text| text.len() < 64);
-    let number = short.and_then(|text| serde_json::from_str::<Value>(text).ok()).and_then(|value| {
-        value.as_u64().or_else(|| {
-            let number =
-                value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..1e15).contains(number));
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a whole number in range"
-            )]
-            number.map(|number| number as u64)
-        })
-    });
+    let number =
+        short.and_then(|text| serde_json::from_str::<Value>(text).ok()).as_ref().and_then(whole_number);
     number.map(Some).ok_or_else(|| bad(format!("`{name}` must be a whole number, 0 or above")))
 }
 
