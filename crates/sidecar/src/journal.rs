@@ -10,8 +10,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::chained_log::{ChainedLog, Damage, Opened};
 use crate::events::Entry;
+use taskwright_base::chained_log::{ChainedLog, Damage, Opened};
 
 const LINES: &str = "journal.jsonl";
 const NOTE: &str = "journal.end";

@@ -5,7 +5,6 @@
 mod admin;
 mod api;
 mod budget;
-mod chained_log;
 mod chooser;
 mod cli;
 mod client;

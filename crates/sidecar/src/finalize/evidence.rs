@@ -11,10 +11,10 @@ use taskwright_base::{Digest, Error, Result, failed};
 
 use super::verdict::Verdict;
 use crate::admin::protocol::Tell;
-use crate::chained_log;
 use crate::events::{Charged, End, Line, Purpose, Sample};
 use crate::paths::Paths;
 use crate::service::Service;
+use taskwright_base::chained_log;
 
 const REWARD: &str = "reward.json";
 const EVALUATIONS: &str = "evaluations.jsonl";

@@ -8,10 +8,10 @@ use taskwright_eval::summary::pool;
 use taskwright_language::model::{Aggregate, Direction};
 
 use crate::api::Candidate;
-use crate::chained_log;
 use crate::events::{Charged, Line, Outcome, Purpose, Sample, Summary};
 use crate::service::{OwnRequest, Service};
 use crate::summary;
+use taskwright_base::chained_log;
 
 /// The results of samples, each from one or more evaluations.
 #[derive(Debug, Default)]

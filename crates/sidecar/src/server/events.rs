@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 use super::answer::{Answer, Name, blocking};
 use super::memory::Memory;
 use crate::api::{Event, JSON_LINES, Progress, SampleView};
-use crate::chained_log::next_line;
 use crate::problem::{Kind, Problem};
 use crate::service::{Service, parse_id};
+use taskwright_base::chained_log::next_line;
 
 /// How often something is sent when nothing happens, so that both sides know that the other is there.
 const HEARTBEAT: Duration = Duration::from_secs(10);

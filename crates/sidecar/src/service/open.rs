@@ -26,11 +26,11 @@ use super::reserve::Reserve;
 use super::room::UPLOADS;
 use super::state::Service;
 use crate::budget::{BudgetBook, KnownEvaluation, Location};
-use crate::chained_log::{ChainedLog, Damage};
 use crate::chooser::Chooser;
 use crate::events::{End, Entry, Line, Outcome, Purpose, VERSION};
 use crate::journal::{self, Journal};
 use crate::runner::Runner;
+use taskwright_base::chained_log::{ChainedLog, Damage};
 
 #[derive(Debug)]
 pub enum OpenError {

@@ -5,9 +5,9 @@ use tokio::sync::watch;
 use super::state::{Progress, Service, lock};
 use crate::api::{AttemptView, Evaluation, Page, SampleView, SplitPlan, State, Status, Use};
 use crate::budget::KnownEvaluation;
-use crate::chained_log;
 use crate::events::{Line, Outcome, Purpose, Sample};
 use crate::problem::{Kind, Problem, shown};
+use taskwright_base::chained_log;
 use taskwright_eval::{Attempt, Attempts, ErrorClass};
 use taskwright_language::model::Access;
 

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use super::state::{Progress, Service, lock};
 use crate::api::{Charge, State};
 use crate::budget::Location;
-use crate::chained_log::{self, ChainedLog};
 use crate::events::{Charged, End, Entry, Line, Outcome, Purpose, Sample};
 use crate::runner::Job;
 use crate::summary;
 use taskwright_base::Error;
+use taskwright_base::chained_log::{self, ChainedLog};
 use taskwright_eval::{Cancel, Measured};
 
 #[derive(Default)]
