@@ -19,6 +19,8 @@ const VERSION: u64 = 1;
 pub struct Lock {
     /// The entries.
     pub tasks: BTreeMap<String, LockEntry>,
+    /// The digest that each base image stands for, by the name that Dockerfiles have for it.
+    pub bases: BTreeMap<String, String>,
 }
 
 /// What the lock says of one task. All digests are `sha256:` and 64 hexadecimal digits. Of a task that somebody wrote there
@@ -66,12 +68,30 @@ pub struct LockEntry {
     pub tree: String,
     /// The content digest that Harbor computes for the task directory.
     pub harbor: String,
+    /// The images, where they were baked. A build leaves this as it is: it is evidence of what was baked, and its own digest says
+    /// whether it still is of the task as built.
+    #[serde(default)]
+    pub images: Option<Images>,
+}
+
+/// What the lock says of a task's images.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Images {
+    /// Everything that they were made from: the task as built, the bases, the platforms, the names.
+    pub inputs: String,
+    /// The content digest that Harbor computes for the task that names them.
+    pub harbor: String,
+    /// The digest of each, by the service that it is for: of a manifest, or of an index where it is for several platforms.
+    pub digest: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     version: u64,
+    #[serde(default)]
+    base: BTreeMap<String, String>,
     #[serde(default)]
     task: BTreeMap<String, LockEntry>,
 }
@@ -96,7 +116,22 @@ impl Lock {
         if document.version != VERSION {
             return Err(bad(format!("its version is {}, not {VERSION}", document.version)));
         }
-        Ok(Some(Self { tasks: document.task }))
+        Ok(Some(Self { tasks: document.task, bases: document.base }))
+    }
+
+    /// Whether a lock says what a build does not know, by a look at its text: reading it takes longer than writing it.
+    pub fn holds_evidence(path: &Utf8Path) -> bool {
+        fs::read_to_string(path).is_ok_and(|text| {
+            text.lines()
+                .any(|line| line == "[base]" || (line.starts_with("[task.") && line.matches('.').count() > 1))
+        })
+    }
+
+    /// The whole lock as text.
+    pub fn text(&self) -> LockText {
+        let lines: Vec<_> =
+            self.tasks.iter().map(|(name, entry)| entry.lines(name) + &entry.evidence(name)).collect();
+        LockText::new(&self.bases, lines.iter().map(String::as_str))
     }
 
     /// Whether these lines are what it says of a task.
@@ -109,12 +144,16 @@ impl Lock {
 pub struct LockText(String);
 
 impl LockText {
-    /// A lock of tasks whose lines are these.
-    pub fn new<'a>(tasks: impl IntoIterator<Item = &'a str>) -> Self {
+    /// A lock of these bases, and of tasks whose lines are these.
+    pub fn new<'a>(bases: &BTreeMap<String, String>, tasks: impl IntoIterator<Item = &'a str>) -> Self {
         let mut text = format!(
             "# What each task was built from and what came out. Made by `cargo xtask build-tasks`: commit it, never edit it.\n\
              version = {VERSION}\n"
         );
+        if !bases.is_empty() {
+            text.push_str("\n[base]\n");
+            text.extend(bases.iter().map(|(name, digest)| line(name, digest)));
+        }
         text.extend(tasks);
         Self(text)
     }
@@ -137,9 +176,20 @@ impl LockEntry {
         let mut lines = format!("\n[task.{name}]\n");
         for (label, value) in self.fields() {
             if let Some(value) = value {
-                lines.push_str(&format!("{label} = {}\n", toml::Value::from(value)));
+                lines.push_str(&line(label, value));
             }
         }
+        lines
+    }
+
+    /// What was found out about the task after it was built, as lines of the lock.
+    pub fn evidence(&self, name: &str) -> String {
+        let Some(images) = &self.images else { return String::new() };
+        let mut lines = format!("\n[task.{name}.images]\n");
+        lines.push_str(&line("inputs", &images.inputs));
+        lines.push_str(&line("harbor", &images.harbor));
+        lines.push_str(&format!("\n[task.{name}.images.digest]\n"));
+        lines.extend(images.digest.iter().map(|(service, digest)| line(service, digest)));
         lines
     }
 
@@ -177,6 +227,14 @@ impl LockEntry {
     }
 }
 
+/// A line of the lock.
+fn line(label: &str, value: &str) -> String {
+    let is_bare =
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let value = toml::Value::from(value);
+    if is_bare { format!("{label} = {value}\n") } else { format!("{} = {value}\n", toml::Value::from(label)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +255,7 @@ mod tests {
             binary_aarch64: None,
             tree: "sha256:00".into(),
             harbor: "sha256:11".into(),
+            images: None,
         }
     }
 
@@ -204,11 +263,29 @@ mod tests {
     fn what_is_written_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
-        let lock = Lock { tasks: [("one".to_owned(), entry()), ("two-2".to_owned(), entry())].into() };
-        let lines: Vec<_> = lock.tasks.iter().map(|(name, entry)| entry.lines(name)).collect();
-        let text = LockText::new(lines.iter().map(String::as_str));
-        assert!(text.write(&path).unwrap());
-        assert!(!text.write(&path).unwrap());
+        let mut lock = Lock {
+            tasks: [("one".to_owned(), entry()), ("two-2".to_owned(), entry())].into(),
+            ..Lock::default()
+        };
+        assert!(lock.text().write(&path).unwrap());
+        assert!(!lock.text().write(&path).unwrap());
+        assert_eq!(Lock::read(&path).unwrap().as_ref(), Some(&lock));
+        assert!(!Lock::holds_evidence(&path));
+
+        let images = Images {
+            inputs: "sha256:22".into(),
+            harbor: "sha256:33".into(),
+            digest: [("main".to_owned(), "sha256:44".to_owned()), ("a b".to_owned(), "sha256:55".to_owned())]
+                .into(),
+        };
+        lock.tasks.get_mut("one").unwrap().images = Some(images);
+        assert!(lock.text().write(&path).unwrap());
+        assert!(Lock::holds_evidence(&path));
+        assert_eq!(Lock::read(&path).unwrap().as_ref(), Some(&lock));
+        lock.tasks.clear();
+        lock.bases.insert("python:3.13".to_owned(), "sha256:66".to_owned());
+        assert!(lock.text().write(&path).unwrap());
+        assert!(Lock::holds_evidence(&path));
         assert_eq!(Lock::read(&path).unwrap(), Some(lock));
     }
 

@@ -13,7 +13,7 @@ use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result};
 use taskwright_language::Diagnostics;
 use taskwright_language::model::SpecPath;
-use taskwright_language::workspace::{self as file, Places};
+use taskwright_language::workspace::{self as file, Bake, Places};
 
 /// What the name of a file begins with that says where a state's tasks are built.
 pub const WHERE: &str = "where-";
@@ -41,6 +41,8 @@ pub struct Workspace {
     pub store_limit: u64,
     /// Where the `taskwright` binary comes from.
     pub binary: Binary,
+    /// How images are baked; its places are from the root.
+    pub bake: Bake,
 }
 
 /// Where the `taskwright` binary comes from.
@@ -109,6 +111,7 @@ impl Workspace {
             jobs: from_root(&places.jobs),
             binary: places.binary.as_ref().map_or_else(own, |path| Binary::Prebuilt(from_root(path))),
             store_limit: 4 * 1024 * 1024 * 1024,
+            bake: places.bake.clone(),
             root,
         }
     }
@@ -121,6 +124,16 @@ impl Workspace {
     /// Where Harbor's jobs are kept.
     pub fn jobs_dir(&self) -> Utf8PathBuf {
         self.root.join(&self.jobs)
+    }
+
+    /// Where the tasks go whose images are baked.
+    pub fn baked_dir(&self) -> Utf8PathBuf {
+        below(&self.root, self.bake.output.as_path())
+    }
+
+    /// The folder of the images that were baked, an OCI layout.
+    pub fn images_dir(&self) -> Utf8PathBuf {
+        below(&self.root, self.bake.images.as_path())
     }
 
     /// Where the store is.
@@ -176,7 +189,7 @@ impl Workspace {
     /// The folders from the root that builds write to.
     pub fn made(&self) -> Vec<Utf8PathBuf> {
         let specs = self.root.join(&self.specs);
-        let made = [self.out.clone(), self.lost_dir(), self.cache_dir()];
+        let made = [self.out.clone(), self.lost_dir(), self.cache_dir(), self.baked_dir(), self.images_dir()];
         // Tasks may be built among the sources, as far as those do not lie in one folder with them.
         let made = made.iter().filter(|folder| !specs.starts_with(folder));
         made.filter_map(|folder| folder.strip_prefix(&self.root).ok().map(Utf8Path::to_owned)).collect()

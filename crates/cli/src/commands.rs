@@ -9,11 +9,11 @@ use clap::{Arg, ArgMatches};
 
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
+#[cfg(feature = "trials")]
+use crate::{bake, compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
 use crate::{
     build_tasks, clean, completions, doctor, exit, init, lint, man, migrate, new, output, schema, workspace,
 };
-#[cfg(feature = "trials")]
-use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
 #[cfg(feature = "eval")]
 use crate::{eval, gateway};
 
@@ -81,6 +81,8 @@ macro_rules! commands {
 commands! {
     "build-tasks" Build (build_tasks::Arguments, build_tasks::run),
         "Build the task directories that the specs in harbor-tasks/ describe";
+    "bake" Trials (bake::Arguments, bake::run),
+        "Bake the images of tasks, the same bytes everywhere, and make the tasks that name them by digest";
     "lint" Build (lint::Arguments, lint::run),
         "Say what is wrong, doubtful or could be better in specs and in what they name";
     "init" Build (init::Arguments, init::run),

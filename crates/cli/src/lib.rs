@@ -5,6 +5,8 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
 mod address;
+#[cfg(feature = "trials")]
+mod bake;
 mod build_tasks;
 mod clean;
 pub mod commands;

@@ -37,6 +37,76 @@ pub struct Places {
     /// The static `taskwright` binary for the images, or a folder with one for each platform, instead of what this program brings
     /// or compiles.
     pub binary: Option<SpecPath>,
+    /// How the tasks' images are baked, and where they go.
+    pub bake: Bake,
+}
+
+/// How the tasks' images are baked, and where they go. Every key may be left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bake {
+    /// What the names of images begin with: a registry, and a path in it. What the sidecars' images hold (labels, scorers) is for
+    /// nobody else: let it be a private one. `taskwright.local` is no registry: such images are on this machine only.
+    pub registry: String,
+    /// For which platforms images are made; this machine's own if none is named.
+    pub platforms: Vec<Platform>,
+    /// Where the tasks go whose images are baked.
+    pub output: SpecPath,
+    /// The folder of the images, an OCI layout.
+    pub images: SpecPath,
+    /// One of `docker buildx ls`: where `BuildKit` works, if not where Docker does.
+    pub builder: Option<String>,
+    /// Where layers are looked for before they are made, as `docker buildx bake` has it: `type=registry,ref=...`.
+    pub cache_from: Vec<String>,
+    /// Where layers are left for others.
+    pub cache_to: Vec<String>,
+}
+
+impl Default for Bake {
+    fn default() -> Self {
+        Self {
+            registry: "taskwright.local".to_owned(),
+            platforms: Vec::new(),
+            output: SpecPath::new("target/baked-tasks"),
+            images: SpecPath::new("target/images"),
+            builder: None,
+            cache_from: Vec::new(),
+            cache_to: Vec::new(),
+        }
+    }
+}
+
+/// A platform that images are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Platform {
+    /// 64-bit machines of Intel and AMD.
+    #[serde(rename = "linux/amd64")]
+    Amd64,
+    /// 64-bit machines of ARM, Apple's among them.
+    #[serde(rename = "linux/arm64")]
+    Arm64,
+}
+
+impl Platform {
+    /// As Docker calls it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Amd64 => "linux/amd64",
+            Self::Arm64 => "linux/arm64",
+        }
+    }
+}
+
+impl std::str::FromStr for Platform {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let known = [Self::Amd64, Self::Arm64];
+        known
+            .into_iter()
+            .find(|platform| platform.word() == word)
+            .ok_or_else(|| format!("there are `{}` and `{}`", Self::Amd64.word(), Self::Arm64.word()))
+    }
 }
 
 impl Default for Places {
@@ -50,6 +120,7 @@ impl Default for Places {
             ledger: SpecPath::new("ledger"),
             jobs: SpecPath::new("jobs"),
             binary: None,
+            bake: Bake::default(),
         }
     }
 }
@@ -74,28 +145,54 @@ fn check(context: &mut Context<'_, Places>) {
             );
         }
     }
-    let made = [
-        ("output", &places.output),
-        ("cache", &places.cache),
-        ("ledger", &places.ledger),
-        ("jobs", &places.jobs),
+    if !is_image_prefix(&places.bake.registry) {
+        context.error(
+            &["bake", "registry"],
+            format!("`{}` cannot begin the name of an image", places.bake.registry),
+            "a registry and a path in it, in small letters, as in `ghcr.io/you/tasks`",
+        );
+    }
+    let made: [(&[&str], &SpecPath); 6] = [
+        (&["output"], &places.output),
+        (&["cache"], &places.cache),
+        (&["ledger"], &places.ledger),
+        (&["jobs"], &places.jobs),
+        (&["bake", "output"], &places.bake.output),
+        (&["bake", "images"], &places.bake.images),
     ];
     for (index, (key, path)) in made.into_iter().enumerate() {
         if path.as_path() == "." {
             context.error(
-                &[key],
+                key,
                 "it cannot be the workspace itself",
                 "name a folder that only this is kept in",
             );
         }
         if let Some((other, _)) = made[..index].iter().find(|(_, other)| *other == path) {
             context.error(
-                &[key],
-                format!("`{}` is the place of `{other}` as well", path.as_path()),
+                key,
+                format!("`{}` is the place of `{}` as well", path.as_path(), other.join(".")),
                 "name another folder",
             );
         }
     }
+}
+
+/// Whether names of images may begin so: a host, perhaps with a port, and parts of small letters, figures and `._-`.
+fn is_image_prefix(prefix: &str) -> bool {
+    let is_part = |part: &str| {
+        let ends_well = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        let bytes = part.as_bytes();
+        ends_well(bytes.first())
+            && ends_well(bytes.last())
+            && bytes
+                .iter()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(byte))
+    };
+    let mut parts = prefix.split('/');
+    let host = parts.next().unwrap_or_default();
+    let (host, port) = host.split_once(':').unwrap_or((host, "0"));
+    is_part(host) && port.parse::<u16>().is_ok() && parts.all(is_part)
 }
 
 #[cfg(test)]
@@ -130,6 +227,9 @@ mod tests {
             ("output = \".\"\n", "cannot be the workspace itself"),
             ("jobs = \"ledger\"\n", "is the place of `ledger` as well"),
             ("specs = \n", "taskwright.toml:1:"),
+            ("[bake]\nregistry = \"ghcr.io/You\"\n", "cannot begin the name of an image"),
+            ("[bake]\nplatforms = [\"linux/riscv64\"]\n", "linux/amd64"),
+            ("[bake]\nimages = \"target/baked-tasks\"\n", "is the place of `bake.output` as well"),
         ] {
             let found = loaded(text).unwrap_err();
             assert!(found.contains(said) && found.contains("taskwright.toml:"), "{text}: {found}");

@@ -198,12 +198,19 @@ impl Build<'_> {
         }
         let unread = plans.iter().any(|plan| plan.record.is_none());
         // Reading the old lock takes longer than writing the new one, and is only needed for what is not known better.
-        let old = if unread || !others.is_empty() { self.old_lock()? } else { Lock::default() };
+        let is_needed = unread || !others.is_empty() || Lock::holds_evidence(&self.workspace.lock_file());
+        let old = if is_needed { self.old_lock()? } else { Lock::default() };
         // A spec that cannot be read may still describe what the lock says of it.
         for (name, entry) in old.tasks.iter().filter(|(name, _)| unread || others.contains(name)) {
             lines.entry(name).or_insert_with(|| Cow::Owned(entry.lines(name)));
         }
-        Ok(LockText::new(lines.values().map(Cow::as_ref)))
+        for (name, lines) in &mut lines {
+            let evidence = old.tasks.get(*name).map(|entry| entry.evidence(name)).unwrap_or_default();
+            if !evidence.is_empty() {
+                lines.to_mut().push_str(&evidence);
+            }
+        }
+        Ok(LockText::new(&old.bases, lines.values().map(Cow::as_ref)))
     }
 }
 

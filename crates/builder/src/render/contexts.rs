@@ -122,6 +122,8 @@ pub struct MainContext<'a> {
     author_name: &'static str,
     author_email: &'static str,
     date: String,
+    /// The same time for what keeps one of its own, so that an image does not say when it was made.
+    epoch: u64,
     message: &'static str,
     commit: &'a str,
 }
@@ -137,6 +139,7 @@ pub fn main_context<'a>(spec: &'a Spec, commit: &'a str) -> MainContext<'a> {
         author_name: identity::NAME,
         author_email: identity::EMAIL,
         date: format!("{} +0000", identity::TIME),
+        epoch: identity::TIME,
         message: identity::MESSAGE,
         commit,
     }
@@ -148,6 +151,7 @@ pub struct SidecarContext<'a> {
     image: &'a str,
     has_packages: bool,
     snapshot: String,
+    epoch: u64,
     packages: Vec<&'a str>,
     folders: &'static [&'static str],
     has_harbor: bool,
@@ -174,6 +178,7 @@ pub fn sidecar_context<'a>(spec: &'a Spec, unresolved: Option<&str>) -> SidecarC
         image: if spec.images.sidecar == "default" { standard } else { &spec.images.sidecar },
         has_packages: !packages.is_empty(),
         snapshot: snapshot(spec),
+        epoch: identity::TIME,
         packages,
         has_harbor: spec.harbor.is_some(),
         is_locked: unresolved.is_none(),

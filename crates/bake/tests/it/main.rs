@@ -1,0 +1,5 @@
+//! Bakes with the real BuildKit.
+
+fn main() -> std::process::ExitCode {
+    taskwright_testing::main()
+}
