@@ -1,13 +1,9 @@
 //! Where two bakings of one image differ: the layer, the instruction that made it, and the files in it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, Read};
 
-use flate2::read::MultiGzDecoder;
-use taskwright_base::digest::Digest;
 use taskwright_base::error::failed;
-use taskwright_base::{Error, Result};
+use taskwright_base::{Digest, Result};
 
 use crate::layout::{Descriptor, Layout};
 
@@ -77,16 +73,8 @@ fn differences(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -
 /// What a layer holds: each path with its mode, owner, size and digest.
 fn files(layout: &Layout, layer: &Descriptor) -> Result<BTreeMap<String, String>> {
     let path = layout.blob(&layer.digest);
-    let file = BufReader::new(File::open(&path).map_err(failed("reading", &path))?);
-    let reader: Box<dyn Read> = if layer.media_type.ends_with("gzip") {
-        Box::new(MultiGzDecoder::new(file))
-    } else if layer.media_type.ends_with("tar") {
-        Box::new(file)
-    } else {
-        return Err(Error::new(format!("layers of the kind `{}` are not read", layer.media_type)));
-    };
     let mut found = BTreeMap::new();
-    let mut archive = tar::Archive::new(reader);
+    let mut archive = layout.contents(layer)?;
     for entry in archive.entries().map_err(failed("reading", &path))? {
         let mut entry = entry.map_err(failed("reading", &path))?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();

@@ -4,15 +4,18 @@
 //! ```text
 //!   images/oci-layout  index.json        what there is: a task's image, or a base, by its name
 //!          blobs/sha256/...              manifests, configurations, layers
+//!          sbom/ provenance/             for each image, what is in it and where it comes from
 //!          .taskwright/                  the lock, and what BuildKit is writing
 //! ```
 //!
 //! What comes from BuildKit is read in whole before it is taken in: a layer is what its name says, or it is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use taskwright_base::error::failed;
@@ -98,6 +101,11 @@ impl Layout {
             Err(error) => return Err(Error::io("reading", &path, &error)),
         };
         Ok(Self { folder: folder.to_owned(), index })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Utf8Path {
+        &self.folder
     }
 
     /// Where work is done.
@@ -233,6 +241,23 @@ impl Layout {
         let config = serde_json::from_slice::<Config>(&text);
         let steps = config.into_iter().flat_map(|config| config.history).filter(|step| !step.empty_layer);
         steps.map(|step| step.created_by).collect()
+    }
+
+    /// What a layer holds, entry by entry.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is of a kind that is not read.
+    pub fn contents(&self, layer: &Descriptor) -> Result<tar::Archive<Box<dyn Read>>> {
+        let path = self.blob(&layer.digest);
+        let file = BufReader::new(File::open(&path).map_err(failed("reading", &path))?);
+        let reader: Box<dyn Read> = if layer.media_type.ends_with("gzip") {
+            Box::new(MultiGzDecoder::new(file))
+        } else if layer.media_type.ends_with("tar") {
+            Box::new(file)
+        } else {
+            return Err(Error::new(format!("layers of the kind `{}` are not read", layer.media_type)));
+        };
+        Ok(tar::Archive::new(reader))
     }
 
     fn manifest(&self, of: &Descriptor) -> Result<Option<Manifest>> {

@@ -25,6 +25,8 @@ mod differ;
 mod dockerfile;
 mod engine;
 mod layout;
+mod provenance;
+mod sbom;
 mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,7 +211,7 @@ impl Bake<'_> {
         self.layout.save()?;
         self.hand_out(&tasks, &bases)?;
         for ((task, inputs), made) in images.iter().zip(&made) {
-            let baked = self.publish(task, inputs, made)?;
+            let baked = self.publish(task, inputs, made, &bases)?;
             self.report.tasks.push(baked);
         }
         self.report.tasks.sort_by(|one, other| one.name.cmp(&other.name));
@@ -239,7 +241,7 @@ impl Bake<'_> {
         if self.options.intent == Intent::Locked
             && let Some(name) = all.iter().find(|name| !bases.contains_key(**name))
         {
-            return Err(Error::stale(&format!("the lock does not say which image the base `{name}` is"))
+            return Err(Error::new(format!("the lock does not say which image the base `{name}` is"))
                 .hint("run `cargo xtask bake` and commit `taskwright.lock`"));
         }
         let from =
@@ -442,7 +444,7 @@ impl Bake<'_> {
             }
             return Ok(());
         }
-        Err(Error::stale(&format!("images are not those of the lock:\n{}", wrong.join("\n")))
+        Err(Error::new(format!("images are not those of the lock:\n{}", wrong.join("\n")))
             .hint("where that is meant: `cargo xtask bake`, and commit `taskwright.lock`"))
     }
 
@@ -466,12 +468,13 @@ impl Bake<'_> {
         Ok(())
     }
 
-    /// Puts the baked task in its place, and has the lock say so.
+    /// Puts the baked task in its place, with what is known of its images beside them, and has the lock say so.
     fn publish(
         &mut self,
         task: &BuiltTask,
         inputs: &Digest,
         images: &BTreeMap<String, Descriptor>,
+        bases: &BTreeMap<String, String>,
     ) -> Result<TaskBaked> {
         let names: BTreeMap<String, String> = images
             .iter()
@@ -487,6 +490,13 @@ impl Bake<'_> {
             .map_err(|error| Error::new(error.to_string()))?;
         fs::create_dir(&staged).map_err(failed("creating", &staged))?;
         let harbor = baked::write(task, &names, &staged)?;
+        if let Some(entry) = self.lock.tasks.get(&task.name) {
+            for (service, image) in images {
+                let name = format!("{}/{service}", task.name);
+                sbom::write(&self.layout, &name, image)?;
+                provenance::write(self.workspace, &self.layout, &name, image, entry, bases)?;
+            }
+        }
         let entry = self.lock.tasks.get_mut(&task.name);
         let was = entry.as_ref().and_then(|entry| entry.images.as_ref()).map(|images| images.harbor.clone());
         let aside = baked::publish(&staged, &out.join(&task.name), was.as_deref())?;

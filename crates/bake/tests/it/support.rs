@@ -1,0 +1,102 @@
+//! A workspace of its own for each test, with tasks that somebody wrote: their images are made in seconds.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use taskwright_bake::{Intent, Observer, Options, Output, Report, bake};
+use taskwright_builder::lock::Lock;
+use taskwright_builder::{Silent, Workspace, build};
+use tempfile::TempDir;
+
+/// The base of all images here.
+pub const BASE: &str = "debian:trixie-slim";
+
+pub struct Space {
+    _folder: TempDir,
+    pub workspace: Workspace,
+}
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn waiting(&self, _: &str) {}
+    fn making(&self, _: usize) {}
+}
+
+/// What a bake is asked for where nothing is special.
+pub fn options(intent: Intent) -> Options {
+    Options { intent, output: Output::Oci, platforms: Vec::new(), update_bases: false, force: false }
+}
+
+impl Space {
+    /// A workspace with tasks of these names, all alike.
+    pub fn new(names: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::try_from(folder.path().canonicalize().unwrap()).unwrap();
+        fs::write(root.join("taskwright.toml"), "[bake]\nregistry = \"taskwright.test/it\"\n").unwrap();
+        let space = Self { workspace: Workspace::open(&root).unwrap(), _folder: folder };
+        for name in names {
+            let task = space.task(name);
+            for part in ["environment/files", "tests"] {
+                fs::create_dir_all(task.join(part)).unwrap();
+            }
+            let toml = format!(
+                "schema_version = \"1.4\"\n[task]\nname = \"test/{name}\"\n[verifier]\nenvironment_mode = \"separate\"\n"
+            );
+            fs::write(task.join("task.toml"), toml).unwrap();
+            fs::write(task.join("instruction.md"), "Do nothing.\n").unwrap();
+            fs::write(task.join("environment/files/a.txt"), "a\n").unwrap();
+            fs::write(
+                task.join("environment/Dockerfile"),
+                format!("FROM {BASE}\nCOPY files/ /files/\nRUN date > /dev/null; echo made > /made\n"),
+            )
+            .unwrap();
+            fs::write(task.join("tests/Dockerfile"), format!("FROM {BASE}\nCOPY test.sh /tests/test.sh\n"))
+                .unwrap();
+            fs::write(task.join("tests/test.sh"), "#!/bin/sh\necho 1 > /logs/verifier/reward.txt\n").unwrap();
+        }
+        space
+    }
+
+    /// Where a task is written.
+    pub fn task(&self, name: &str) -> Utf8PathBuf {
+        self.workspace.root.join("harbor-tasks").join(name)
+    }
+
+    pub fn bake(&self, options: &Options) -> Result<Report, taskwright_base::Error> {
+        let stop = AtomicBool::new(false);
+        let built = build(&self.workspace, &taskwright_builder::Options::default(), &Silent, &stop).unwrap();
+        assert!(built.is_success(), "{built:?}");
+        let names: Vec<_> = built.tasks.iter().map(|task| task.name.clone()).collect();
+        bake(&self.workspace, &names, options, &Quiet, &stop)
+    }
+
+    pub fn lock(&self) -> Lock {
+        Lock::read(&self.workspace.lock_file()).unwrap().unwrap()
+    }
+
+    /// The digest that the lock has of an image.
+    pub fn digest(&self, task: &str, service: &str) -> String {
+        self.lock().tasks[task].images.as_ref().unwrap().digest[service].clone()
+    }
+}
+
+/// The files of a folder, by path.
+pub fn files(folder: &Utf8Path) -> Vec<String> {
+    let mut found: Vec<String> = walkdir(folder, folder);
+    found.sort();
+    found
+}
+
+fn walkdir(root: &Utf8Path, folder: &Utf8Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in folder.read_dir_utf8().unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(walkdir(root, entry.path()));
+        } else {
+            found.push(entry.path().strip_prefix(root).unwrap().to_string());
+        }
+    }
+    found
+}
