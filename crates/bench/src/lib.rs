@@ -3,6 +3,7 @@
 //! A measurement is a list of sections of rows. A row has a name that stays, the values found, what stands beside them (a limit,
 //! or a peer in the same run) and what is aimed at; [`table`] prints all of them alike.
 
+mod bake;
 pub mod build;
 mod collate;
 mod coverage;
@@ -43,6 +44,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure how images are baked, beside `docker compose build` of the same.
+    Bake(bake::Arguments),
     /// Measure builds of a generated workspace, beside plain file operations and other build systems.
     Build(build::Arguments),
     /// Measure how trials are collated into sample results.
@@ -68,6 +71,7 @@ pub fn main() -> ExitCode {
 
 fn run(command: &Command) -> anyhow::Result<Status> {
     match command {
+        Command::Bake(arguments) => bake::run(arguments),
         Command::Build(arguments) => build::run(arguments),
         Command::Collate(arguments) => collate::run(arguments),
         Command::Coverage(arguments) => coverage::run(arguments),
