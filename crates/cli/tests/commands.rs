@@ -74,7 +74,7 @@ fn commands_that_are_named_exist() {
 fn what_does_not_exist_is_found() {
     let commands = taskwright::commands::command();
     let found = |text: &str| lines(text).find_map(|line| wrong(&commands, line));
-    assert_eq!(found("run `cargo xtask bake`").as_deref(), Some("`cargo xtask bake` is no command"));
+    assert_eq!(found("run `cargo xtask cook`").as_deref(), Some("`cargo xtask cook` is no command"));
     assert_eq!(
         found("cargo xtask clean --all\n").as_deref(),
         Some("`cargo xtask clean` has no option `--all`")

@@ -135,7 +135,7 @@ fn no_workspace_and_a_wrong_one_are_said() {
     let wrong = run(root, &["build-tasks"]);
     assert_eq!(wrong.status.code(), Some(1));
     for words in
-        ["taskwright.toml:1:1", "known here: `binary`, `cache`", "taskwright.toml:2:", "taskwright.toml:3:"]
+        ["taskwright.toml:1:1", "known here: `bake`, `binary`, `cache`", "taskwright.toml:2:", "taskwright.toml:3:"]
     {
         assert!(said(&wrong).contains(words), "{words}: {}", said(&wrong));
     }
