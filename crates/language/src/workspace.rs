@@ -1,4 +1,4 @@
-//! `taskwright.toml`, the file that makes a folder a workspace: where it keeps its parts.
+//! `taskwright.toml`, the file that makes a folder a workspace: where it keeps its parts, and what it demands of its tasks.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use crate::shape::Shapes;
 /// The name of the file, in the workspace's root.
 pub const FILE: &str = "taskwright.toml";
 
-/// Where a workspace keeps its parts, each from its root. Every key may be left out.
+/// Where a workspace keeps its parts, each from its root, and what it demands of its tasks. Every key may be left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Places {
@@ -37,6 +37,8 @@ pub struct Places {
     /// The static `taskwright` binary for the images, or a folder with one for each platform, instead of what this program brings
     /// or compiles.
     pub binary: Option<SpecPath>,
+    /// Whether `build-tasks --locked` refuses a task whose controls did not pass, or have not run against what it is made of now.
+    pub controls: bool,
 }
 
 impl Default for Places {
@@ -50,6 +52,7 @@ impl Default for Places {
             ledger: SpecPath::new("ledger"),
             jobs: SpecPath::new("jobs"),
             binary: None,
+            controls: false,
         }
     }
 }
@@ -112,7 +115,8 @@ mod tests {
     #[test]
     fn every_key_may_be_left_out() {
         assert_eq!(loaded("").unwrap(), Places::default());
-        let places = loaded("specs = \"tasks\"\nledger = \"../ledger\"\n").unwrap();
+        let places = loaded("specs = \"tasks\"\nledger = \"../ledger\"\ncontrols = true\n").unwrap();
+        assert!(places.controls);
         assert_eq!(
             (places.specs.as_path().as_str(), places.ledger.as_path().as_str()),
             ("tasks", "../ledger")
