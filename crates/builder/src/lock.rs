@@ -8,6 +8,7 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{advised, io_error};
+use crate::evidence::Controls;
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 
@@ -23,7 +24,7 @@ pub struct Lock {
 
 /// What the lock says of one task. All digests are `sha256:` and 64 hexadecimal digits. Of a task that somebody wrote there
 /// are only its version, if it says one, and the two digests of its files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockEntry {
     /// The task's version.
@@ -66,6 +67,9 @@ pub struct LockEntry {
     pub tree: String,
     /// The content digest that Harbor computes for the task directory.
     pub harbor: String,
+    /// What the task's controls scored; none as long as `validate` did not keep any. No build makes or changes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controls: Option<Controls>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +101,20 @@ impl Lock {
             return Err(bad(format!("its version is {}, not {VERSION}", document.version)));
         }
         Ok(Some(Self { tasks: document.task }))
+    }
+
+    /// Whether a lock says what a build does not know, by a look at its text: reading it takes longer than writing it.
+    pub fn holds_evidence(path: &Utf8Path) -> bool {
+        fs::read_to_string(path).is_ok_and(|text| {
+            text.lines().any(|line| line.starts_with("[task.") && line.matches('.').count() > 1)
+        })
+    }
+
+    /// The whole lock as text.
+    pub fn text(&self) -> LockText {
+        let lines: Vec<_> =
+            self.tasks.iter().map(|(name, entry)| entry.lines(name) + &entry.evidence(name)).collect();
+        LockText::new(lines.iter().map(String::as_str))
     }
 
     /// Whether these lines are what it says of a task.
@@ -141,6 +159,11 @@ impl LockEntry {
             }
         }
         lines
+    }
+
+    /// What was found out about the task after it was built, as lines of the lock.
+    pub fn evidence(&self, name: &str) -> String {
+        self.controls.as_ref().map(|controls| controls.lines(name)).unwrap_or_default()
     }
 
     fn fields(&self) -> [(&'static str, Option<&str>); 14] {
@@ -197,6 +220,7 @@ mod tests {
             binary_aarch64: None,
             tree: "sha256:00".into(),
             harbor: "sha256:11".into(),
+            controls: None,
         }
     }
 

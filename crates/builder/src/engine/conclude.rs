@@ -6,8 +6,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::described::Described;
 use super::plan::SpecPlan;
 use super::{Build, Intent};
+use crate::controls::unproven;
 use crate::error::advised;
 use crate::gc;
 use crate::lock::{Lock, LockText};
@@ -198,10 +200,17 @@ impl Build<'_> {
         }
         let unread = plans.iter().any(|plan| plan.record.is_none());
         // Reading the old lock takes longer than writing the new one, and is only needed for what is not known better.
-        let old = if unread || !others.is_empty() { self.old_lock()? } else { Lock::default() };
+        let is_needed = unread || !others.is_empty() || Lock::holds_evidence(&self.workspace.lock_file());
+        let old = if is_needed { self.old_lock()? } else { Lock::default() };
         // A spec that cannot be read may still describe what the lock says of it.
         for (name, entry) in old.tasks.iter().filter(|(name, _)| unread || others.contains(name)) {
             lines.entry(name).or_insert_with(|| Cow::Owned(entry.lines(name)));
+        }
+        for (name, lines) in &mut lines {
+            let evidence = old.tasks.get(*name).map(|entry| entry.evidence(name)).unwrap_or_default();
+            if !evidence.is_empty() {
+                lines.to_mut().push_str(&evidence);
+            }
         }
         Ok(LockText::new(lines.values().map(Cow::as_ref)))
     }
@@ -225,6 +234,13 @@ pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<Error>
         Error::new(format!("the lock describes {}, which no spec does", strangers.join(", ")))
             .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`")
     })
+}
+
+/// What was asked for and cannot be believed by what the lock says of its controls.
+pub(super) fn refuse_unproven(plans: &[SpecPlan], lock: &Lock) -> Vec<Error> {
+    let open = plans.iter().flat_map(|plan| plan.open.iter().map(Described::name));
+    let names: BTreeSet<&String> = open.chain(plans.iter().flat_map(|plan| &plan.fresh)).collect();
+    names.into_iter().filter_map(|name| unproven(name, lock.tasks.get(name)?)).collect()
 }
 
 /// A name for the `--set` arguments.

@@ -224,6 +224,7 @@ impl Ingredients {
             binary_aarch64: binary("aarch64"),
             tree: tree.digest().to_string(),
             harbor: harbor.to_string(),
+            controls: None,
         };
         Ok((tree, lock))
     }
