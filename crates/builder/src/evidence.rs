@@ -37,7 +37,7 @@ pub struct Outcome {
     /// Its score, to six digits; none where it varies from one run to the next, or where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Why it was not tried, if it was not.
+    /// Why the task need not hold to it, if the spec says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

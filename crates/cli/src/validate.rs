@@ -131,7 +131,7 @@ fn validate(
     };
     let is_measured = tries.tried.iter().all(|tried| tried.judged.verdict != Verdict::NotMeasured);
     if let Some(entry) = entry.filter(|_| is_measured && !arguments.no_lock) {
-        let kept = controls::against(&entry, outcomes(&task, &tries));
+        let kept = controls::against(&entry, outcomes(&task, &candidates, &tries));
         controls::keep(workspace, name, kept, &Silent, stop)?;
     }
     Ok(Validated { task: name.to_owned(), tries: Some(tries) })
@@ -193,18 +193,16 @@ fn unmeasured(why: &str) -> Tries {
 }
 
 /// What the lock keeps. What varies from run to run is not in it, or each run would change the lock.
-fn outcomes(task: &Task, tries: &Tries) -> BTreeMap<String, Outcome> {
+fn outcomes(task: &Task, candidates: &Candidates, tries: &Tries) -> BTreeMap<String, Outcome> {
     let is_steady = task.serve.scorer.as_ref().is_some_and(|scorer| scorer.deterministic);
-    let outcome = |verdict, score: Option<f64>, detail: &str| Outcome {
-        verdict,
-        score: score.filter(|_| is_steady).map(rounded),
-        reason: (verdict == Verdict::NotApplicable).then(|| detail.to_owned()),
+    let waived: BTreeMap<&str, &String> =
+        candidates.waived.iter().map(|(control, reason)| (control.name(), reason)).collect();
+    let outcome = |tried: &Tried| Outcome {
+        verdict: tried.judged.verdict,
+        score: tried.score.filter(|_| is_steady).map(rounded),
+        reason: waived.get(tried.name.as_str()).map(|reason| (*reason).clone()),
     };
-    tries
-        .tried
-        .iter()
-        .map(|tried| (tried.name.clone(), outcome(tried.judged.verdict, tried.score, &tried.judged.detail)))
-        .collect()
+    tries.tried.iter().map(|tried| (tried.name.clone(), outcome(tried))).collect()
 }
 
 /// A number to six digits: what another machine's mathematics adds behind them is not worth a change.

@@ -146,8 +146,7 @@ impl Rows<'_> {
             }
             Control::Leftovers => {
                 self.play(baseline, Program::leftovers(), self.samples)?;
-                let ran = self.play(baseline, Program::leftovers(), self.samples)?;
-                judge(ran, &|ran| self.found_nothing(ran))
+                self.found_nothing(&self.play(baseline, Program::leftovers(), self.samples)?)
             }
             Control::Trespass => {
                 let mut reached =
@@ -156,7 +155,7 @@ impl Rows<'_> {
                 reached
                     .extend(rows.map(|rows| self.mode.dataset().join(rows).to_string_lossy().into_owned()));
                 let program = Program::trespass(&reached);
-                judge(self.play(baseline, program, self.samples)?, &|ran| self.found_nothing(ran))
+                self.found_nothing(&self.play(baseline, program, self.samples)?)
             }
             Control::Baseline | Control::Repeat | Control::Oracle | Control::Empty | Control::Hollow => {
                 Judged::not_applicable("it is no program").into()
@@ -165,19 +164,19 @@ impl Rows<'_> {
     }
 
     /// What a program answered that tells what it could: nothing, if it could nothing.
-    fn found_nothing(&self, ran: &Ran) -> Judged {
-        let Ran::Scored(scored) = ran else { return Judged::not_measured("it did not run") };
+    fn found_nothing(&self, ran: &Ran) -> Programmed {
+        let Ran::Scored(scored) = ran else { return cannot_bring(ran) };
         let texts = scored.answers.values().filter_map(|answer| serde_json::from_str::<String>(answer).ok());
         let found: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
         if scored.answers.is_empty() {
-            return Judged::not_measured("it did not answer: it needs `sh`, `sed`, `touch` and `ls`");
+            return Judged::not_measured("it did not answer: it needs `sh`, `sed`, `touch` and `ls`").into();
         }
         let Some(first) = found.first() else {
-            return Judged::pass("nothing");
+            return Judged::pass("nothing").into();
         };
         // What this machine lacks the eval sidecar has.
         let lacking = self.mode.gaps().iter().find(|gap| ["user", "landlock"].contains(&gap.name.as_str()));
-        match lacking {
+        let judged = match lacking {
             Some(gap) => {
                 Judged::not_applicable(format!("this machine lacks `{}`: {}", gap.name, gap.consequence))
             }
@@ -186,7 +185,8 @@ impl Rows<'_> {
                 found.len(),
                 count(scored.answers.len() as u64, "answer")
             )),
-        }
+        };
+        judged.into()
     }
 
     fn constant(&self, subject: &Subject<'_>, yardstick: &Yardstick<'_>) -> Result<Programmed> {
