@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use taskwright_base::write::{self, Durable};
 use taskwright_base::{Result, failed};
 
 use crate::candidate::read_only;
@@ -45,7 +46,7 @@ fn thinned(baseline: &Path, patterns: &[String], to: &Path, keeps_names: bool) -
                 copy(&entry.path(), &target)?;
             } else if keeps_names && kind.is_file() {
                 std::fs::create_dir_all(target.parent().unwrap_or(to)).map_err(failed("making", &target))?;
-                std::fs::write(&target, "").map_err(failed("writing", &target))?;
+                write::atomic(&target, Durable::No, b"")?;
             }
         }
     }
@@ -59,7 +60,7 @@ pub(super) fn scripted(baseline: &Path, files: &[(&str, Vec<u8>)], to: &Path) ->
     make_folder(&folder, 0o755)?;
     for (name, text) in files {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(failed("writing", &path))?;
+        write::atomic(&path, Durable::No, text)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use taskwright_base::write::{self, Durable};
 use taskwright_base::{Result, failed};
 
 use super::answers::{self, Answers};
@@ -92,7 +93,7 @@ fn brought(name: &str) -> String {
 /// The clock as a shared library; none where there is no compiler.
 fn compiled_clock(room: &Path) -> Result<Option<Vec<u8>>> {
     let (source, library) = (room.join("clock.c"), room.join("clock.so"));
-    std::fs::write(&source, CLOCK).map_err(failed("writing", &source))?;
+    write::atomic(&source, Durable::No, CLOCK.as_bytes())?;
     let made = Command::new("cc")
         .args(["-O2", "-shared", "-fPIC", "-o"])
         .args([&library, &source])

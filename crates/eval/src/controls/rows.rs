@@ -288,7 +288,7 @@ impl Rows<'_> {
         Ok(Programmed {
             score: scored.mean(),
             judged,
-            notes: vec![format!("samples that are held out are {what}")],
+            notes: vec![format!("{what}, although they are held out")],
         })
     }
 
