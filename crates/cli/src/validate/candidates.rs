@@ -35,7 +35,10 @@ impl Candidates {
         };
         let has_solution = task.dir.join("solution/files").is_dir();
         let solution = has_solution.then(|| candidate::find(workspace, task, "solution")).transpose()?;
-        let (cheats, files) = cheats(workspace, task, &spec)?;
+        let (cheats, files) = cheats(workspace, task, &spec)?
+            .into_iter()
+            .map(|(name, files)| ((format!("{CHEAT}{name}"), files.path().to_owned()), files))
+            .unzip();
         Ok(Self {
             solution,
             cheats,
@@ -52,12 +55,8 @@ impl Candidates {
 }
 
 /// The candidates that cheat, by name, and their files.
-fn cheats(
-    workspace: &Workspace,
-    task: &Task,
-    spec: &Spec,
-) -> anyhow::Result<(Vec<(String, PathBuf)>, Vec<Files>)> {
-    let Some(folder) = &spec.controls.candidates else { return Ok((Vec::new(), Vec::new())) };
+fn cheats(workspace: &Workspace, task: &Task, spec: &Spec) -> anyhow::Result<Vec<(String, Files)>> {
+    let Some(folder) = &spec.controls.candidates else { return Ok(Vec::new()) };
     let folder = workspace.root.join(folder.as_path());
     let entries = folder.read_dir_utf8().map_err(failed("reading", &folder))?;
     let mut names = BTreeSet::new();
@@ -68,7 +67,7 @@ fn cheats(
         }
     }
     let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    let (mut cheats, mut all) = (Vec::new(), Vec::new());
+    let mut cheats = Vec::new();
     for name in names {
         if !name.chars().all(is_plain) {
             let error = Error::new(format!("`{folder}/{name}` cannot be the name of a control"));
@@ -76,10 +75,9 @@ fn cheats(
         }
         let files = candidate::overlay(&task.dir.join("environment/baseline"), &folder.join(&name), &name)
             .with_context(|| format!("laying `{folder}/{name}` over the baseline"))?;
-        cheats.push((format!("{CHEAT}{name}"), files.path().to_owned()));
-        all.push(files);
+        cheats.push((name, files));
     }
-    Ok((cheats, all))
+    Ok(cheats)
 }
 
 /// The fields by which the spec puts rows into splits.
