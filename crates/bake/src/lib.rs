@@ -40,7 +40,8 @@ use taskwright_base::error::failed;
 use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Digest, Error, Result};
 use taskwright_builder::Workspace;
-use taskwright_builder::lock::{Images, Lock};
+use taskwright_builder::evidence::Images;
+use taskwright_builder::lock::Lock;
 use taskwright_harbor::digest::content_digest;
 use taskwright_language::workspace::Platform;
 

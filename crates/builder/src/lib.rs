@@ -17,11 +17,13 @@
 
 pub mod clean;
 mod compile;
+pub mod controls;
 pub mod descriptions;
 pub mod doctor;
 pub mod embedded;
 mod engine;
 mod error;
+pub mod evidence;
 mod gc;
 mod git;
 mod inputs;

@@ -8,6 +8,7 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{advised, io_error};
+use crate::evidence::{Controls, Images};
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 
@@ -25,7 +26,7 @@ pub struct Lock {
 
 /// What the lock says of one task. All digests are `sha256:` and 64 hexadecimal digits. Of a task that somebody wrote there
 /// are only its version, if it says one, and the two digests of its files.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockEntry {
     /// The task's version.
@@ -72,18 +73,9 @@ pub struct LockEntry {
     /// whether it still is of the task as built.
     #[serde(default)]
     pub images: Option<Images>,
-}
-
-/// What the lock says of a task's images.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Images {
-    /// Everything that they were made from: the task as built, the bases, the platforms, the names.
-    pub inputs: String,
-    /// The content digest that Harbor computes for the task that names them.
-    pub harbor: String,
-    /// The digest of each, by the service that it is for: of a manifest, or of an index where it is for several platforms.
-    pub digest: BTreeMap<String, String>,
+    /// What the task's controls scored; none as long as `validate` did not keep any. No build makes or changes it.
+    #[serde(default)]
+    pub controls: Option<Controls>,
 }
 
 #[derive(Deserialize)]
@@ -184,13 +176,8 @@ impl LockEntry {
 
     /// What was found out about the task after it was built, as lines of the lock.
     pub fn evidence(&self, name: &str) -> String {
-        let Some(images) = &self.images else { return String::new() };
-        let mut lines = format!("\n[task.{name}.images]\n");
-        lines.push_str(&line("inputs", &images.inputs));
-        lines.push_str(&line("harbor", &images.harbor));
-        lines.push_str(&format!("\n[task.{name}.images.digest]\n"));
-        lines.extend(images.digest.iter().map(|(service, digest)| line(service, digest)));
-        lines
+        let images = self.images.as_ref().map(|images| images.lines(name)).unwrap_or_default();
+        images + &self.controls.as_ref().map(|controls| controls.lines(name)).unwrap_or_default()
     }
 
     fn fields(&self) -> [(&'static str, Option<&str>); 14] {
@@ -228,7 +215,7 @@ impl LockEntry {
 }
 
 /// A line of the lock.
-fn line(label: &str, value: &str) -> String {
+pub(crate) fn line(label: &str, value: &str) -> String {
     let is_bare =
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let value = toml::Value::from(value);
@@ -256,6 +243,7 @@ mod tests {
             tree: "sha256:00".into(),
             harbor: "sha256:11".into(),
             images: None,
+            controls: None,
         }
     }
 

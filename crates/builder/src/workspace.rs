@@ -43,6 +43,8 @@ pub struct Workspace {
     pub binary: Binary,
     /// How images are baked; its places are from the root.
     pub bake: Bake,
+    /// Whether a build that is held to the lock refuses a task whose controls did not pass.
+    pub demands_controls: bool,
 }
 
 /// Where the `taskwright` binary comes from.
@@ -112,6 +114,7 @@ impl Workspace {
             binary: places.binary.as_ref().map_or_else(own, |path| Binary::Prebuilt(from_root(path))),
             store_limit: 4 * 1024 * 1024 * 1024,
             bake: places.bake.clone(),
+            demands_controls: places.controls,
             root,
         }
     }
@@ -279,11 +282,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Utf8Path::from_path(folder.path()).unwrap().join("inner");
         fs::create_dir_all(root.join("below")).unwrap();
-        let text = "specs = \".\"\noutput = \"../made/tasks\"\nledger = \"results\"\nbinary = \"bin/tw\"\n";
+        let text = "specs = \".\"\ncontrols = true\noutput = \"../made/tasks\"\nledger = \"results\"\nbinary = \"bin/tw\"\n";
         fs::write(root.join(file::FILE), text).unwrap();
         assert_eq!(Workspace::root_of(&root.join("below")).unwrap(), root);
         let workspace = Workspace::open(&root).unwrap();
         assert_eq!(workspace.specs, "");
+        assert!(workspace.demands_controls);
         assert_eq!(workspace.out, root.with_file_name("made").join("tasks"));
         assert_eq!(workspace.ledger, root.join("results"));
         assert_eq!((workspace.jobs.as_str(), workspace.cache.as_str()), ("jobs", "target/taskwright"));

@@ -15,7 +15,7 @@ use crate::{
     build_tasks, clean, completions, doctor, exit, init, lint, man, migrate, new, output, schema, workspace,
 };
 #[cfg(feature = "eval")]
-use crate::{eval, gateway};
+use crate::{eval, gateway, validate};
 
 /// The option that every command has.
 const ROOT: &str = "root";
@@ -101,6 +101,8 @@ commands! {
         "Write the generated pages of docs/, or check that they are current";
     "eval" Eval (eval::Arguments, eval::run),
         "Score a candidate on the samples of a task";
+    "validate" Eval (validate::Arguments, validate::run),
+        "Try tasks out by controls: candidates whose score is known before";
     "gateway" Eval (gateway::Arguments, gateway::run),
         "Run a command whose requests to language models are metered and bounded";
     "run" Trials (run::Arguments, run::run),

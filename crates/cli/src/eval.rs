@@ -1,16 +1,16 @@
 //! `cargo xtask eval`.
 
 mod baseline;
-mod candidate;
-mod import;
+pub(crate) mod candidate;
+pub(crate) mod import;
 #[cfg(feature = "trials")]
 mod keep;
-mod mode_a;
-mod mode_b;
-mod paths;
+pub(crate) mod mode_a;
+pub(crate) mod mode_b;
+pub(crate) mod paths;
 mod progress;
-mod show;
-mod task;
+pub(crate) mod show;
+pub(crate) mod task;
 
 use crate::exit::{self, Status};
 use crate::ledger::LedgerArguments;
@@ -87,12 +87,12 @@ pub struct Arguments {
 }
 
 /// What was evaluated on one split.
-struct Evaluated {
+pub(crate) struct Evaluated {
     split: String,
     record: Utf8PathBuf,
     /// How many samples were found in the record.
     recorded: usize,
-    result: EvaluationResult,
+    pub(crate) result: EvaluationResult,
     /// The baseline on the same split, if it is known and this is another candidate.
     baseline: Option<Baseline>,
     /// What else is known of a run through Harbor.

@@ -60,6 +60,8 @@ mod status;
 mod tasks;
 #[cfg(feature = "trials")]
 mod trials;
+#[cfg(feature = "eval")]
+mod validate;
 #[cfg(feature = "trials")]
 mod verify;
 pub mod workspace;

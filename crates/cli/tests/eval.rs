@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "eval/validate.rs"]
+mod validate;
+
 use serde_json::Value;
 use taskwright_testing::{needs_engine, needs_harbor, test};
 

@@ -134,9 +134,12 @@ fn no_workspace_and_a_wrong_one_are_said() {
     write(root, "taskwright.toml", "cash = \"c\"\noutput = \".\"\nspecs = \"../elsewhere\"\n");
     let wrong = run(root, &["build-tasks"]);
     assert_eq!(wrong.status.code(), Some(1));
-    for words in
-        ["taskwright.toml:1:1", "known here: `bake`, `binary`, `cache`", "taskwright.toml:2:", "taskwright.toml:3:"]
-    {
+    for words in [
+        "taskwright.toml:1:1",
+        "known here: `bake`, `binary`, `cache`",
+        "taskwright.toml:2:",
+        "taskwright.toml:3:",
+    ] {
         assert!(said(&wrong).contains(words), "{words}: {}", said(&wrong));
     }
     assert_eq!(run(root, &["--root", "nowhere", "build-tasks"]).status.code(), Some(2));

@@ -6,6 +6,8 @@
 //! - [`mode_a`]: samples are run on a candidate, and the scorer judges the outputs.
 //! - [`mode_b`]: the candidate is an agent, a nested `harbor run` tries it on whole tasks, and its trials are collated.
 //!
+//! A fifth, `controls`, tries tasks out instead of candidates, and is compiled for the command line only.
+//!
 //! What becomes of a sample is in [`result`], what samples add up to in [`summary`]. The caller keeps budgets, access rules and the record; it also
 //! must make `taskwright sandbox -- COMMAND` call [`sandbox::command_main`], because runs go through that command.
 //!
@@ -48,6 +50,8 @@
 pub mod attempts;
 pub mod cancel;
 pub mod candidate;
+#[cfg(feature = "controls")]
+pub mod controls;
 mod copy;
 pub mod evaluation;
 pub mod failure;

@@ -1,4 +1,4 @@
-//! `taskwright.toml`, the file that makes a folder a workspace: where it keeps its parts.
+//! `taskwright.toml`, the file that makes a folder a workspace: where it keeps its parts, and what it demands of its tasks.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use crate::shape::Shapes;
 /// The name of the file, in the workspace's root.
 pub const FILE: &str = "taskwright.toml";
 
-/// Where a workspace keeps its parts, each from its root. Every key may be left out.
+/// Where a workspace keeps its parts, each from its root, and what it demands of its tasks. Every key may be left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Places {
@@ -39,6 +39,8 @@ pub struct Places {
     pub binary: Option<SpecPath>,
     /// How the tasks' images are baked, and where they go.
     pub bake: Bake,
+    /// Whether `build-tasks --locked` refuses a task whose controls did not pass, or have not run against what it is made of now.
+    pub controls: bool,
 }
 
 /// How the tasks' images are baked, and where they go. Every key may be left out.
@@ -121,6 +123,7 @@ impl Default for Places {
             jobs: SpecPath::new("jobs"),
             binary: None,
             bake: Bake::default(),
+            controls: false,
         }
     }
 }
@@ -209,7 +212,8 @@ mod tests {
     #[test]
     fn every_key_may_be_left_out() {
         assert_eq!(loaded("").unwrap(), Places::default());
-        let places = loaded("specs = \"tasks\"\nledger = \"../ledger\"\n").unwrap();
+        let places = loaded("specs = \"tasks\"\nledger = \"../ledger\"\ncontrols = true\n").unwrap();
+        assert!(places.controls);
         assert_eq!(
             (places.specs.as_path().as_str(), places.ledger.as_path().as_str()),
             ("tasks", "../ledger")

@@ -6,8 +6,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::described::Described;
 use super::plan::SpecPlan;
 use super::{Build, Intent};
+use crate::controls::unproven;
 use crate::error::advised;
 use crate::gc;
 use crate::lock::{Lock, LockText};
@@ -232,6 +234,13 @@ pub(super) fn refuse_strangers(plans: &[SpecPlan], lock: &Lock) -> Option<Error>
         Error::new(format!("the lock describes {}, which no spec does", strangers.join(", ")))
             .hint("run `cargo xtask build-tasks` and commit `taskwright.lock`")
     })
+}
+
+/// What was asked for and cannot be believed by what the lock says of its controls.
+pub(super) fn refuse_unproven(plans: &[SpecPlan], lock: &Lock) -> Vec<Error> {
+    let open = plans.iter().flat_map(|plan| plan.open.iter().map(Described::name));
+    let names: BTreeSet<&String> = open.chain(plans.iter().flat_map(|plan| &plan.fresh)).collect();
+    names.into_iter().filter_map(|name| unproven(name, lock.tasks.get(name)?)).collect()
 }
 
 /// A name for the `--set` arguments.

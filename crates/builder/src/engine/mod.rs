@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rayon::prelude::*;
 use taskwright_language::model::{Baseline, Spec};
 
-use self::conclude::{refuse_strangers, set_digest};
+use self::conclude::{refuse_strangers, refuse_unproven, set_digest};
 use self::plan::SpecPlan;
 use self::task::{Done, Open};
 use crate::inputs::{Group, StatCache};
@@ -224,6 +224,9 @@ impl Build<'_> {
         let mut report = self.report(plans);
         if self.is_held_to_lock() && self.options.names.is_empty() {
             report.errors.extend(refuse_strangers(plans, held_to));
+        }
+        if self.is_held_to_lock() && self.workspace.demands_controls {
+            report.errors.extend(refuse_unproven(plans, held_to));
         }
         // What the lock is refused for says it already.
         if report.errors.is_empty() {

@@ -225,6 +225,7 @@ impl Ingredients {
             tree: tree.digest().to_string(),
             harbor: harbor.to_string(),
             images: None,
+            controls: None,
         };
         Ok((tree, lock))
     }

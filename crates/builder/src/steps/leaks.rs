@@ -80,6 +80,9 @@ fn kept(context: &Context<'_>, spec: &Spec) -> Vec<Kept> {
     if let Some(solution) = &spec.solution {
         add("the solution", solution.path.as_path(), false);
     }
+    if let Some(candidates) = &spec.controls.candidates {
+        add("the candidates that cheat", candidates.as_path(), false);
+    }
     kept.push(Kept {
         what: "the lock",
         path: context.workspace.lock_file(),

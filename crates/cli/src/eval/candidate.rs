@@ -23,6 +23,11 @@ pub struct Files {
 }
 
 impl Files {
+    /// A folder of plain files, as it is.
+    pub fn of_folder(source: impl Into<String>, path: impl Into<Utf8PathBuf>) -> Self {
+        Self { source: source.into(), path: path.into(), _temporary: None }
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         self.path.as_std_path()
@@ -35,9 +40,9 @@ pub fn find(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
     let solution = task.dir.join("solution/files");
     match word {
         "baseline" => {
-            return Ok(Files { source: "the baseline".to_owned(), path: baseline, _temporary: None });
+            return Ok(Files::of_folder("the baseline", baseline));
         }
-        "solution" => return overlay(&baseline, &solution, task),
+        "solution" => return solved(&baseline, &solution, task),
         _ => {}
     }
     let path = from_here(Utf8Path::new(word))?;
@@ -50,7 +55,7 @@ pub fn find(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
             _ => false,
         };
         if own.as_deref().is_some_and(is_solution) || is_solution(&solution) {
-            return overlay(&baseline, &solution, task);
+            return solved(&baseline, &solution, task);
         }
         return folder(&path);
     }
@@ -61,7 +66,7 @@ pub fn find(workspace: &Workspace, task: &Task, word: &str) -> anyhow::Result<Fi
 }
 
 /// The task's spec; none if it cannot be found again.
-fn spec(workspace: &Workspace, task: &Task) -> Option<Spec> {
+pub fn spec(workspace: &Workspace, task: &Task) -> Option<Spec> {
     let mut files = workspace.specs_alone();
     // The folder of that name is the likely one.
     files.sort_by_key(|file| file.parent().and_then(Utf8Path::file_name) != Some(&task.name));
@@ -86,15 +91,19 @@ fn temporary() -> anyhow::Result<(tempfile::TempDir, Utf8PathBuf)> {
     Ok((temporary, path))
 }
 
-fn overlay(baseline: &Utf8Path, solution: &Utf8Path, task: &Task) -> anyhow::Result<Files> {
+fn solved(baseline: &Utf8Path, solution: &Utf8Path, task: &Task) -> anyhow::Result<Files> {
     if !solution.is_dir() {
         bail!("the spec of `{}` has no `[solution]`", task.name);
     }
+    overlay(baseline, solution, "the spec's solution over the baseline")
+}
+
+/// The files of a folder over those of another.
+pub fn overlay(baseline: &Utf8Path, over: &Utf8Path, source: impl Into<String>) -> anyhow::Result<Files> {
     let (temporary, path) = temporary()?;
     copy(baseline, &path)?;
-    copy(solution, &path)?;
-    let source = "the spec's solution over the baseline".to_owned();
-    Ok(Files { source, path, _temporary: Some(temporary) })
+    copy(over, &path)?;
+    Ok(Files { source: source.into(), path, _temporary: Some(temporary) })
 }
 
 /// A folder: in a git work tree what git does not ignore, elsewhere all of it.

@@ -47,6 +47,11 @@ impl<'a> Runner<'a> {
         Ok(Self { task, mode, _runtime_lock: runtime_lock })
     }
 
+    /// The task, opened.
+    pub fn mode(&self) -> &ModeA {
+        &self.mode
+    }
+
     /// The isolation that could not be given.
     pub fn gaps(&self) -> &[IsolationGap] {
         self.mode.gaps()

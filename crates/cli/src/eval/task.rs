@@ -65,19 +65,34 @@ pub fn build(
             .into());
         }
     };
-    let dir = workspace.out.join(&name);
-    let path = dir.join("environment/sidecar/serve.json");
-    if !path.exists() {
-        return Err(Error::new(format!(
+    match built(&workspace, &name, set)? {
+        Some(task) => Ok(Ok(task)),
+        None => Err(Error::new(format!(
             "`{name}` is a task that was written by hand: it has no samples to evaluate"
         ))
-        .hint(format!("`harbor run -p {dir} -a oracle` runs it, and so does an experiment"))
+        .hint(format!(
+            "`harbor run -p {} -a oracle` runs it, and so does an experiment",
+            workspace.out.join(&name)
+        ))
         .usage()
-        .into());
+        .into()),
+    }
+}
+
+/// A task as it stands where it was built; none if somebody wrote it by hand.
+pub fn built(
+    workspace: &Workspace,
+    name: &str,
+    set: BTreeMap<String, String>,
+) -> anyhow::Result<Option<Task>> {
+    let dir = workspace.out.join(name);
+    let path = dir.join("environment/sidecar/serve.json");
+    if !path.exists() {
+        return Ok(None);
     }
     let text = std::fs::read(&path).map_err(failed("reading", &path))?;
     let serve = serde_json::from_slice(&text).with_context(|| format!("reading `{path}`"))?;
-    Ok(Ok(Task { name, dir, serve, set }))
+    Ok(Some(Task { name: name.to_owned(), dir, serve, set }))
 }
 
 impl Task {

@@ -182,6 +182,13 @@ pub enum Refusal {
     },
 }
 
+/// Tells of a path whether it is one that a candidate must leave as it is, by the patterns of a task.
+#[cfg(feature = "controls")]
+pub(crate) fn read_only(patterns: &[String]) -> Result<impl Fn(&str) -> bool + use<>> {
+    let patterns = tree::ReadOnly::new(patterns)?;
+    Ok(move |path: &str| patterns.matches(path))
+}
+
 /// Why a commit could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {

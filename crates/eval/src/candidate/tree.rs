@@ -231,7 +231,8 @@ impl ReadOnly {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
-    fn matches(&self, path: &str) -> bool {
+    /// Whether a file is one of them.
+    pub fn matches(&self, path: &str) -> bool {
         let is_meant = |path: &str| self.0.iter().any(|pattern| pattern.matches(path));
         is_meant(path) || path.match_indices('/').any(|(slash, _)| is_meant(&path[..slash]))
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::limits::{Clock, Cut, TICK};
 use super::schedule::{Ended, Pass};
-use super::{ModeA, Plan};
+use super::{Hear, ModeA, Plan};
 use crate::cancel::Cancel;
 use crate::evaluation::{End, EvaluationResult};
 use crate::failure::ErrorClass;
@@ -16,6 +16,7 @@ pub(super) fn evaluate(
     mode: &ModeA,
     plan: &Plan<'_>,
     observe: &(dyn Fn(&SampleResult) + Sync),
+    hear: &Hear<'_>,
     cancel: &Cancel,
 ) -> EvaluationResult {
     let start = Instant::now();
@@ -45,7 +46,7 @@ pub(super) fn evaluate(
             }
         };
         let samples: Vec<&str> = todo.iter().map(|index| plan.samples[*index].as_str()).collect();
-        let pass = Pass::new(mode, plan.candidate, &samples, &clock, &finished);
+        let pass = Pass::new(mode, plan.candidate, &samples, &clock, &finished, hear);
         for (index, sample) in todo.iter().zip(pass.go()) {
             ended[*index] = Some(sample);
         }

@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use taskwright_base::{Error, Result, failed};
 use taskwright_language::serve::{ServeConfig, ServeScorer};
 
@@ -58,13 +59,16 @@ pub struct Plan<'a> {
     pub samples: &'a [String],
 }
 
+/// Who is told of a sample and what a candidate answered to it.
+type Hear<'a> = dyn Fn(&str, &RawValue) + Sync + 'a;
+
 /// Evaluates candidates on rows of a dataset. Share it: evaluations may run at the same time.
 #[derive(Debug)]
 pub struct ModeA {
     serve: Arc<ServeConfig>,
     scorer: ServeScorer,
     sandbox: Sandbox,
-    rows: Rows,
+    rows: Arc<Rows>,
     dataset: PathBuf,
     /// The copy of the scorer's folder that candidates may read.
     scorer_folder: PathBuf,
@@ -99,7 +103,7 @@ impl ModeA {
         let splits = serve.splits.values().flat_map(|split| &split.samples);
         let targets = serve.targets.iter().flat_map(|target| &target.samples);
         let wanted: HashSet<&str> = splits.chain(targets).map(String::as_str).collect();
-        let rows = Rows::open(&dataset, &scorer, &wanted, &private)?;
+        let rows = Arc::new(Rows::open(&dataset, &scorer, &wanted, &private)?);
         let scorer_folder = sandbox.folder("staged")?.join("scorer");
         copy(&scorer_files, &scorer_folder)?;
         Ok(Self { serve, scorer, sandbox, rows, dataset, scorer_folder })
@@ -128,6 +132,43 @@ impl ModeA {
         observe: &(dyn Fn(&SampleResult) + Sync),
         cancel: &Cancel,
     ) -> EvaluationResult {
-        evaluate::evaluate(self, plan, observe, cancel)
+        evaluate::evaluate(self, plan, observe, &|_, _| {}, cancel)
+    }
+
+    /// The same, and `hear` is told what the candidate answered to each sample, before it is judged.
+    #[cfg(feature = "controls")]
+    pub(crate) fn evaluate_and_hear(
+        &self,
+        plan: &Plan<'_>,
+        hear: &Hear<'_>,
+        cancel: &Cancel,
+    ) -> EvaluationResult {
+        evaluate::evaluate(self, plan, &|_| {}, hear, cancel)
+    }
+
+    /// The same task with another command in the place of `run`.
+    #[cfg(feature = "controls")]
+    pub(crate) fn with_run(&self, run: Vec<String>) -> Self {
+        Self {
+            serve: Arc::clone(&self.serve),
+            scorer: ServeScorer { run, ..self.scorer.clone() },
+            sandbox: self.sandbox.clone(),
+            rows: Arc::clone(&self.rows),
+            dataset: self.dataset.clone(),
+            scorer_folder: self.scorer_folder.clone(),
+        }
+    }
+
+    /// What a candidate is shown of a sample, and all of it.
+    #[cfg(feature = "controls")]
+    pub(crate) fn row(&self, id: &str) -> Result<(Box<RawValue>, Box<RawValue>)> {
+        let row = self.rows.get(id)?;
+        Ok((row.input, row.sample))
+    }
+
+    /// The dataset's folder.
+    #[cfg(feature = "controls")]
+    pub(crate) fn dataset(&self) -> &Path {
+        &self.dataset
     }
 }

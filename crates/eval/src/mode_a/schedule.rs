@@ -22,12 +22,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use taskwright_base::{Error, Result, failed_to};
 
-use super::ModeA;
 use super::candidate_process::{Answer, Failure, Runner};
 use super::limits::{Clock, Cut, LAST_CALL, MOST_WAITING, TICK, run_limits};
 use super::placeholders::Placeholders;
 use super::pool::Pool;
 use super::scorer::{Said, Scorer, verdict};
+use super::{Hear, ModeA};
 use crate::failure::{ErrorClass, RunErrorKind};
 use crate::result::{Outcome, SampleResult, Score};
 use crate::sandbox::order::VARIABLE;
@@ -85,6 +85,7 @@ pub(super) struct Pass<'a> {
     samples: &'a [&'a str],
     clock: &'a Clock<'a>,
     finished: &'a (dyn Fn(&SampleResult) + 'a),
+    hear: &'a Hear<'a>,
     stages: Vec<Stage>,
     ended: Vec<Option<Ended>>,
     /// How many are not Done.
@@ -110,13 +111,14 @@ struct Line<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// `finished` is told of every result.
+    /// `finished` is told of every result, `hear` of every answer.
     pub fn new(
         mode: &'a ModeA,
         candidate: &'a Path,
         samples: &'a [&'a str],
         clock: &'a Clock<'a>,
         finished: &'a (dyn Fn(&SampleResult) + 'a),
+        hear: &'a Hear<'a>,
     ) -> Self {
         let first = |_: &&str| {
             if mode.scorer.run.is_empty() {
@@ -131,6 +133,7 @@ impl<'a> Pass<'a> {
             samples,
             clock,
             finished,
+            hear,
             stages: samples.iter().map(first).collect(),
             ended: vec![None; samples.len()],
             open: samples.len(),
@@ -347,6 +350,9 @@ impl<'a> Pass<'a> {
             Ok(line) => line,
             Err(error) => return self.finish(position, infrastructure(id, error.to_string()), None),
         };
+        if let Ok(Some(output)) = &answer.output {
+            (self.hear)(id, output);
+        }
         let given = Given {
             failure: answer.output.as_ref().err().cloned(),
             seconds: answer.seconds,

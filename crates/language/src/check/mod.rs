@@ -170,7 +170,7 @@ pub(crate) fn check(context: &mut Context<'_>) {
         Mode::A => (Rule::Scorer, scorer::check),
         Mode::B => (Rule::Nested, harbor::check),
     };
-    let rules: [(Rule, Check); 14] = [
+    let rules: [(Rule, Check); 15] = [
         (Rule::Identity, identity::check),
         (Rule::Objective, objective::check),
         (Rule::Baseline, baseline::check),
@@ -178,6 +178,7 @@ pub(crate) fn check(context: &mut Context<'_>) {
         mode,
         (Rule::Splits, splits::check),
         (Rule::Objective, objective::check_selection),
+        (Rule::Objective, objective::check_controls),
         (Rule::Targets, targets::check),
         (Rule::Limits, limits::check),
         (Rule::Secrets, secrets::check),

@@ -1,8 +1,8 @@
-//! The objective, its constraints, and how the candidate that counts is chosen.
+//! The objective, its constraints, how the candidate that counts is chosen, and what the task is tried out by.
 
 use super::Context;
 use super::rules::{at_least_one, share};
-use crate::model::{Access, Direction};
+use crate::model::{Access, Control, Direction};
 use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
@@ -29,6 +29,25 @@ pub fn check(context: &mut Context<'_>) {
             "a candidate that fails scores 0, which is a good score where less is better",
             "write `failure_value` in `[objective]`: a score worse than any real one",
         );
+    }
+}
+
+pub fn check_controls(context: &mut Context<'_>) {
+    for (control, reason) in &context.spec.controls.waived {
+        let path = ["controls", "waived", control.name()];
+        if *control == Control::Baseline {
+            context.error(
+                &path,
+                "the baseline is what every other control is compared with",
+                "take it out: a task whose baseline cannot be scored tells nothing",
+            );
+        } else if reason.trim().is_empty() {
+            context.error(
+                &path,
+                "the reason is empty",
+                "say why the task need not hold to this control: it is shown in place of a verdict",
+            );
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 #[cfg(feature = "language")]
 mod baseline;
+mod controls;
 mod gateway;
 mod harbor;
 #[cfg(feature = "language")]
@@ -19,6 +20,7 @@ mod text;
 
 #[cfg(feature = "language")]
 pub use baseline::{Baseline, BaselineSource, Overlay};
+pub use controls::{Control, Controls, Verdict};
 pub use gateway::{Gateway, GatewayScope, WandbMode, WandbRun};
 pub use harbor::{HarborRun, InnerDocker, LocalTasks, RegistryTasks, RunAs, TaskSource};
 #[cfg(feature = "language")]

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use taskwright_harbor::task_toml::TaskOverrides;
 
 use super::{
-    Access, AgentEnv, Baseline, Dataset, Feedback, Gateway, HarborRun, Images, InnerDocker, Instruction,
-    Limits, Mode, Objective, Packages, Scorer, Selection, Solution, SpecPath, Split, Target, WandbRun,
+    Access, AgentEnv, Baseline, Controls, Dataset, Feedback, Gateway, HarborRun, Images, InnerDocker,
+    Instruction, Limits, Mode, Objective, Packages, Scorer, Selection, Solution, SpecPath, Split, Target,
+    WandbRun,
 };
 
 /// One task, said whole. A spec file is the TOML form of this table.
@@ -64,6 +65,9 @@ pub struct Spec {
     /// What the oracle does: one real improvement. Without it the oracle evaluates and submits the baseline.
     #[serde(default)]
     pub solution: Option<Solution>,
+    /// What `validate` is told of the task, besides everything else here.
+    #[serde(default, skip_serializing_if = "Controls::is_empty")]
+    pub controls: Controls,
     /// The base image of each container.
     #[serde(default)]
     pub images: Images,
