@@ -18,6 +18,7 @@ pub struct Error {
     place: Option<Place>,
     io: Option<io::ErrorKind>,
     rule: Option<Rule>,
+    files: Box<[PathBuf]>,
 }
 
 /// What the failure says about the request.
@@ -53,7 +54,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with what happened.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, message: message.into(), hint: None, place: None, io: None, rule: None }
+        Self {
+            kind: Kind::Failed,
+            message: message.into(),
+            hint: None,
+            place: None,
+            io: None,
+            rule: None,
+            files: Box::default(),
+        }
     }
 
     /// The error of a command that was asked to stop.
@@ -102,6 +111,12 @@ impl Error {
     #[must_use]
     pub fn of(self, rule: Rule) -> Self {
         Self { rule: Some(rule), ..self }
+    }
+
+    /// Adds which files break the rule, where that is more than a place: from the workspace's root.
+    #[must_use]
+    pub fn with_files(self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { files: files.into_iter().collect(), ..self }
     }
 
     /// Says that the request makes no sense.
@@ -157,6 +172,11 @@ impl Error {
     /// Which rule was broken, if one has a name.
     pub fn rule(&self) -> Option<Rule> {
         self.rule
+    }
+
+    /// Which files break the rule, from the workspace's root; empty where nobody said so.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// The operating system's answer, if it was that.

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::error::{Result, failed};
+use crate::error::{Error, Result, failed};
 
 /// What the name of a file begins and ends with that is being written.
 const PREFIX: &str = ".taskwright-";
@@ -50,8 +50,30 @@ pub fn atomic_with(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<()> {
     let path = path.as_ref();
-    let file = part(path, durable, content)?;
-    file.persist(path).map_err(|error| failed("renaming to", path)(error.error))?;
+    settle(part(path, durable, content)?, path, durable)
+}
+
+/// Puts other content into a file that is there, or leaves it as it was: with its mode and, as far as we may, its owner.
+///
+/// # Errors
+/// There is no such file, or what is there is a link or a folder; what the operating system said, at the path.
+pub fn anew(path: impl AsRef<Path>, durable: Durable, bytes: &[u8]) -> Result<()> {
+    let path = path.as_ref();
+    let there = fs::symlink_metadata(path).map_err(failed("reading", path))?;
+    if !there.is_file() {
+        return Err(Error::new(format!("`{}` is no file, and is left as it is", path.display())));
+    }
+    let part = part(path, durable, |out| out.write_all(bytes))?;
+    let file = part.as_file();
+    // Who is not root can give nothing away.
+    let _ = fchown(file, Some(there.uid()), Some(there.gid()));
+    file.set_permissions(there.permissions()).map_err(failed("protecting", path))?;
+    settle(part, path, durable)
+}
+
+/// Moves what was written beside a place into it.
+fn settle(part: NamedTempFile, path: &Path, durable: Durable) -> Result<()> {
+    part.persist(path).map_err(|error| failed("renaming to", path)(error.error))?;
     match durable {
         Durable::Yes => {
             let folder = folder_of(path);
@@ -147,6 +169,26 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
             assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         }
+    }
+
+    #[test]
+    fn a_file_that_is_there_keeps_its_mode_and_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.sh");
+        assert!(anew(&path, Durable::No, b"one").is_err());
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o4750)).unwrap();
+        let _ = std::os::unix::fs::chown(&path, Some(54_321), Some(54_322));
+        let owner = || fs::metadata(&path).map(|now| (now.uid(), now.gid(), now.mode() & 0o7777)).unwrap();
+        let before = owner();
+        anew(&path, Durable::Yes, b"new").unwrap();
+        assert_eq!((fs::read(&path).unwrap().as_slice(), owner()), (&b"new"[..], before));
+        // What a link leads to is somebody else's.
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("run.sh", &link).unwrap();
+        assert!(anew(&link, Durable::No, b"other").unwrap_err().to_string().contains("is no file"));
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

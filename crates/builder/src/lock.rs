@@ -9,11 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{advised, io_error};
 use crate::evidence::{Controls, Images};
+use taskwright_base::text::clean;
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 
 /// The version of the lock's format.
 const VERSION: u64 = 1;
+
+/// What to do with a lock that says more than this version reads.
+const OF_A_NEWER: &str =
+    "use the newer Taskwright that wrote it; if none did, delete it, and run `cargo xtask build-tasks`";
 
 /// What the lock says of all tasks, by name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -104,11 +109,23 @@ impl Lock {
             }
             Err(error) => return Err(io_error("reading", path, &error)),
         };
-        let document: Document = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
-        if document.version != VERSION {
-            return Err(bad(format!("its version is {}, not {VERSION}", document.version)));
+        match parse(&text) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(Unread::Newer(what)) => Err(bad(what).hint(OF_A_NEWER)),
+            Err(Unread::Damaged(what)) => Err(bad(what)),
         }
-        Ok(Some(Self { tasks: document.task, bases: document.base }))
+    }
+
+    /// Refuses a lock that a newer program wrote: written anew it would lose what this one does not know. One that is damaged is
+    /// none, and can be made again.
+    pub(crate) fn refuse_newer(path: &Utf8Path) -> Result<()> {
+        match fs::read_to_string(path).map(|text| parse(&text)) {
+            Ok(Err(Unread::Newer(what))) => {
+                let what = format!("`{path}` is not a lock that this version writes: {what}");
+                Err(Error::new(what).hint(OF_A_NEWER))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether a lock says what a build does not know, by a look at its text: reading it takes longer than writing it.
@@ -130,6 +147,52 @@ impl Lock {
     pub fn says(&self, name: &str, lines: &str) -> bool {
         self.tasks.get(name).is_some_and(|entry| entry.lines(name) == lines)
     }
+}
+
+/// Why a lock could not be read.
+enum Unread {
+    /// A newer program wrote it.
+    Newer(String),
+    Damaged(String),
+}
+
+/// What a lock says of each task.
+fn parse(text: &str) -> Result<Lock, Unread> {
+    let why = match toml::from_str::<Document>(text) {
+        Ok(document) if document.version == VERSION => {
+            return Ok(Lock { tasks: document.task, bases: document.base });
+        }
+        Ok(document) => format!("its version is {}, not {VERSION}", document.version),
+        Err(error) => error.message().to_owned(),
+    };
+    Err(unknown(text).map_or(Unread::Damaged(why), Unread::Newer))
+}
+
+/// What a lock says that only a newer program can have written; none in one that is damaged.
+fn unknown(text: &str) -> Option<String> {
+    let mut document: toml::Table = toml::from_str(text).ok()?;
+    let version = document.remove("version")?.as_integer()?;
+    if u64::try_from(version).is_ok_and(|version| version > VERSION) {
+        return Some(format!("its version is {version}, and this program knows versions up to {VERSION}"));
+    }
+    let tasks = document.remove("task");
+    document.remove("base");
+    if let Some(key) = document.keys().next() {
+        return Some(format!("it says `{}`, which this version does not know", clean(key)));
+    }
+    let toml::Value::Table(tasks) = tasks? else { return None };
+    tasks.iter().find_map(|(name, entry)| {
+        let key = entry.as_table()?.iter().find(|(key, value)| !is_known(key, value))?.0;
+        Some(format!("it says `{}` of `{}`, which this version does not know", clean(key), clean(name)))
+    })
+}
+
+/// Whether an entry can say so: one that says nothing else, but for what every one has to say.
+fn is_known(key: &str, value: &toml::Value) -> bool {
+    let mut entry: toml::Table =
+        ["tree", "harbor"].map(|label| (label.to_owned(), String::new().into())).into_iter().collect();
+    entry.insert(key.to_owned(), value.clone());
+    entry.try_into::<LockEntry>().is_ok()
 }
 
 /// A lock as text: the lines of each task, in the order of their names.
@@ -288,11 +351,51 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_of_a_newer_program_is_no_damaged_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
+        let said = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let (read, newer) = (Lock::read(&path), Lock::refuse_newer(&path));
+            let hint = |error: &Error| error.hint_text().unwrap_or_default().contains("newer Taskwright");
+            assert_eq!(read.as_ref().is_err_and(hint), newer.as_ref().is_err_and(hint), "{text}");
+            newer.err().map(|error| error.to_string().split_once("writes: ").unwrap().1.to_owned())
+        };
+        let entry = "tree = \"sha256:00\"\nharbor = \"sha256:11\"\n";
+        let of = |more: &str| format!("version = 1\n[task.a]\n{entry}{more}");
+        for (text, words) in [
+            (
+                "version = 9\nmore = 1\n".to_owned(),
+                "its version is 9, and this program knows versions up to 1",
+            ),
+            ("version = 1\n[picture]\n".to_owned(), "it says `picture`, which this version does not know"),
+            (of("colour = \"sha256:22\"\n"), "it says `colour` of `a`, which this version does not know"),
+            (
+                of("[task.a.colours]\nred = \"x\"\n"),
+                "it says `colours` of `a`, which this version does not know",
+            ),
+        ] {
+            assert_eq!(said(&text).as_deref(), Some(words), "{text}");
+        }
+        // The least that earlier programs wrote, and what nobody wrote.
+        for text in [
+            &of(""),
+            "version = 1\n",
+            "",
+            "version = 1\n[task.a]\ntree = \"x\"\n",
+            "version = \"9\"\n",
+            "<<<<<<<\n",
+        ] {
+            assert_eq!(said(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_damaged_lock_is_an_error_that_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("taskwright.lock");
         for text in
-            [&b"<<<<<<< HEAD\n"[..], b"version = 9\n", b"version = 1\n[task.a]\nspec = \"x\"\n", b"\xff\xfe"]
+            [&b"<<<<<<< HEAD\n"[..], b"version = 0\n", b"version = 1\n[task.a]\nspec = \"x\"\n", b"\xff\xfe"]
         {
             fs::write(&path, text).unwrap();
             assert!(Lock::read(&path).unwrap_err().hint_text().unwrap().contains("delete it"), "{text:?}");

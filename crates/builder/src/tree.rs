@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 use taskwright_harbor::digest::is_ignored_by_default;
 
@@ -145,26 +146,29 @@ impl Tree {
     }
 
     /// Refuses a script whose first line ends like a line of Windows: Linux looks for a program of that name, with the carriage
-    /// return. A checkout with `core.autocrlf` makes such files of right ones.
-    pub fn check_scripts(&self, what: &str) -> Result<()> {
+    /// return. A checkout with `core.autocrlf` makes such files of right ones. The tree was read from a folder.
+    pub fn check_scripts(&self, what: &str, folder: &Utf8Path) -> Result<()> {
         let is_spoiled = |entry: &Entry| match entry {
             Entry::File { content: Content::Bytes(bytes, _), .. } if bytes.starts_with(b"#!") => {
                 bytes.split(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(b"\r"))
             }
             _ => false,
         };
-        match self.entries.iter().find(|(_, entry)| is_spoiled(entry)) {
-            None => Ok(()),
-            Some((path, _)) => Err(Error::new(format!(
-                "{what} holds `{}`, whose first line `#!...` ends with a carriage return: Linux finds no such program",
-                clean(path)
-            ))
-            .hint(
-                "save it with the line endings of Unix (LF); if git changed them (`core.autocrlf`), write `* text=auto \
-                 eol=lf` into `.gitattributes` and check the files out again",
-            )
-            .of(Rule::LineEndings)),
-        }
+        let spoiled: Vec<&String> =
+            self.entries.iter().filter(|(_, entry)| is_spoiled(entry)).map(|(path, _)| path).collect();
+        let Some((first, others)) = spoiled.split_first() else { return Ok(()) };
+        let more =
+            if others.is_empty() { String::new() } else { format!(", as that of {} more", others.len()) };
+        Err(Error::new(format!(
+            "{what} holds `{}`, whose first line `#!...` ends with a carriage return{more}: Linux finds no such program",
+            clean(first)
+        ))
+        .hint(
+            "save it with the line endings of Unix (LF), as `cargo xtask lint --fix` does where all its lines end so; if git changed \
+             them (`core.autocrlf`), write `* text=auto eol=lf` into `.gitattributes` and check the files out again",
+        )
+        .of(Rule::LineEndings)
+        .with_files(spoiled.iter().map(|path| folder.join(path).into_std_path_buf())))
     }
 
     /// How many entries there are.
@@ -282,10 +286,15 @@ mod tests {
 
     #[test]
     fn a_script_with_line_endings_of_windows_is_refused() {
-        let script =
-            |text: &str| tree(&[("a", Entry::text("x")), ("run", Entry::text(text))]).check_scripts("it");
+        let script = |text: &str| {
+            tree(&[("a", Entry::text("x")), ("run", Entry::text(text)), ("too/go", Entry::text(text))])
+        };
+        let script = |text: &str| script(text).check_scripts("it", Utf8Path::new("from/it"));
         let error = script("#!/bin/sh\r\nexit\r\n").unwrap_err();
         assert!(error.to_string().starts_with("it holds `run`, whose first line"), "{error}");
+        assert!(error.to_string().contains(", as that of 1 more: "), "{error}");
+        let files: Vec<_> = error.files().iter().map(|file| file.to_str().unwrap()).collect();
+        assert_eq!(files, ["from/it/run", "from/it/too/go"]);
         for right in ["#!/bin/sh\nprintf 'a\r\n'\n", "text\r\nof windows\r\n", "", "#!"] {
             assert!(script(right).is_ok(), "{right:?}");
         }

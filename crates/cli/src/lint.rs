@@ -1,21 +1,22 @@
 //! `cargo xtask lint`: what there is to say of specs, each by the name of its rule, for people, programs and code hosts.
 
-use std::collections::BTreeMap;
-use std::fs;
+mod fix;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use taskwright_base::rule::Rule;
-use taskwright_base::write::{Durable, atomic};
-use taskwright_base::{Error, failed};
-use taskwright_builder::{Silent, Workspace, lint};
-use taskwright_language::{Diagnostic, Label, Severity, Source};
+use taskwright_builder::{Silent, lint};
+use taskwright_language::{Diagnostic, Fix, Label, Severity};
 
+use self::fix::fix;
 use crate::address::percent;
 use crate::exit::{self, Status};
 use crate::interrupt;
 use crate::output::{self, say};
 use crate::workspace::{self, Places};
+
+/// How often it is looked again for what can be put right.
+const MOST_ROUNDS: usize = 20;
 
 /// Say what is wrong, doubtful or could be better in specs and in what they name, and put right what is sure.
 #[derive(clap::Args)]
@@ -27,7 +28,8 @@ use crate::workspace::{self, Places};
 pub struct Arguments {
     /// Tasks, or folders of specs, by name or by path; all if none is named.
     names: Vec<String>,
-    /// Put right what can only be meant in one way: words of a command, quotes that lack or are too much.
+    /// Put right what can only be meant in one way: words of a command, quotes that lack or are too much, and line
+    /// endings of Windows in a spec's own scripts.
     #[arg(long)]
     fix: bool,
     /// How to say it.
@@ -55,10 +57,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect();
     let mut found = lint(&workspace, &names, &Silent, &stop)?;
     if arguments.fix {
-        let fixed = fix(&workspace, &found)?;
+        let mut fixed = 0;
+        // Nothing is looked for behind the first mistake of a task: what was put right may have hidden the next one.
+        for _ in 0..MOST_ROUNDS {
+            let now = fix(&workspace, &found)?;
+            if now == 0 {
+                break;
+            }
+            fixed += now;
+            found = lint(&workspace, &names, &Silent, &stop)?;
+        }
         if fixed > 0 {
             say(&format!("put right: {fixed}"));
-            found = lint(&workspace, &names, &Silent, &stop)?;
         }
     }
     match arguments.format {
@@ -89,42 +99,6 @@ fn human(found: &[Diagnostic]) -> std::io::Result<()> {
         .collect();
     let words = if words.is_empty() { "nothing to say".to_owned() } else { words.join(", ") };
     output::print(&format!("{words}\n"))
-}
-
-/// What is to be written into one file: from where, to where, and what.
-struct Fixes<'a> {
-    source: &'a Source,
-    texts: BTreeMap<usize, (usize, &'a str)>,
-}
-
-/// Writes what puts mistakes right into their files, and says how many there were.
-fn fix(workspace: &Workspace, found: &[Diagnostic]) -> anyhow::Result<usize> {
-    let mut files: BTreeMap<&str, Fixes<'_>> = BTreeMap::new();
-    for item in found {
-        let Some(text) = &item.fix else { continue };
-        let Label { source, span, .. } = &item.primary;
-        let fixes = files.entry(source.name().as_str()).or_insert(Fixes { source, texts: BTreeMap::new() });
-        // One place of a file that several specs extend is put right once.
-        fixes.texts.insert(span.start, (span.end, text));
-    }
-    let mut count = 0;
-    for (name, Fixes { source, texts }) in files {
-        let path = workspace.root.join(name);
-        let mut text = fs::read_to_string(&path).map_err(failed("reading", &path))?;
-        // A mark at the beginning of a file is no part of what was read.
-        let mark = text.len() - text.trim_start_matches('\u{feff}').len();
-        if text[mark..] != *source.text() {
-            return Err(Error::new(format!("`{name}` was changed while it was looked at"))
-                .hint("try again")
-                .into());
-        }
-        for (start, (end, new)) in texts.into_iter().rev() {
-            text.replace_range(mark + start..mark + end, new);
-            count += 1;
-        }
-        atomic(&path, Durable::Yes, text.as_bytes())?;
-    }
-    Ok(count)
 }
 
 /// The findings as a log of SARIF 2.1.0 (OASIS): paths are from the workspace's root, lines and columns count from one, columns in
@@ -169,7 +143,7 @@ fn result(item: &Diagnostic) -> Value {
     if !related.is_empty() {
         result["relatedLocations"] = related.into();
     }
-    if let Some(fix) = &item.fix {
+    if let Some(Fix::Text(fix)) = &item.fix {
         result["fixes"] = json!([{"artifactChanges": [{
             "artifactLocation": artifact(&item.primary),
             "replacements": [{"deletedRegion": region(&item.primary), "insertedContent": {"text": fix}}],
@@ -200,7 +174,7 @@ fn uri(path: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use camino::Utf8Path;
+    use taskwright_language::Source;
 
     use super::*;
 
@@ -211,28 +185,7 @@ mod tests {
         let start = SPEC.find(what).unwrap();
         let found = Diagnostic::error(Label::new(source, start..start + what.len()), "wrong")
             .with_hint("write it so");
-        Diagnostic { fix: Some(fix.to_owned()), ..found.of(Rule::CommandWords) }
-    }
-
-    #[test]
-    fn what_is_sure_is_put_right_in_its_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Utf8Path::from_path(folder.path()).unwrap();
-        let workspace = Workspace::new(root);
-        let path = root.join("tasks/ä b/spec.toml");
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, format!("\u{feff}{SPEC}")).unwrap();
-        let found = [
-            finding("\"4\"", "4"),
-            finding("\"python3 run.py\"", "[\"python3\", \"run.py\"]"),
-            finding("\"4\"", "4"),
-        ];
-        assert_eq!(fix(&workspace, &found).unwrap(), 2);
-        let right = "name = \"a\"\nconcurrency = 4\nrun = [\"python3\", \"run.py\"]\n";
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("\u{feff}{right}"));
-        // It is another file now.
-        assert!(fix(&workspace, &found).unwrap_err().to_string().contains("was changed"));
-        assert_eq!(fs::read_to_string(&path).unwrap(), format!("\u{feff}{right}"));
+        Diagnostic { fix: Some(Fix::Text(fix.to_owned())), ..found.of(Rule::CommandWords) }
     }
 
     #[test]

@@ -62,6 +62,15 @@ impl Label {
     }
 }
 
+/// What would put a mistake right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fix {
+    /// A text in the place of the first label.
+    Text(String),
+    /// The line endings of Linux in these files, from the workspace's root.
+    LineEndings(Vec<Utf8PathBuf>),
+}
+
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -75,8 +84,8 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// What to do about it.
     pub hint: Option<String>,
-    /// The text that would put it right in the place of the first one, where that is sure to be what was meant.
-    pub fix: Option<String>,
+    /// What would put it right, where that is sure to be what was meant.
+    pub fix: Option<Fix>,
     /// The rule that was broken, as far as it was said.
     pub rule: Option<Rule>,
     /// Whether it is only about what happens in the eval sidecar, and so means nothing where there is none.

@@ -47,7 +47,7 @@ mod tree;
 pub mod workspace;
 
 #[cfg(feature = "language")]
-pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Fix, Label, Severity};
 #[cfg(feature = "language")]
 pub use load::{Loaded, LoadedSpec, load};
 #[cfg(feature = "language")]

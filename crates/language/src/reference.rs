@@ -32,7 +32,8 @@ const RULES: &str = "\
 `cargo xtask lint` (`taskwright lint`) says what is wrong, doubtful or could be better in specs, in tasks that were written by
 hand, and in what both name: everything that a build would refuse, and advice that a build does not give. It puts nothing into its
 place. `--fix` writes what can only be meant in one way (the words of a command that was given as one string, quotes that lack
-or are too much) into the files. `--format sarif` is what code hosts show beside the lines; `--format json` is one object a line, with
+or are too much) into the files, and gives scripts whose every line ends as on Windows the line endings of Linux, where they lie
+below the folder of the file that names them. `--format sarif` is what code hosts show beside the lines; `--format json` is one object a line, with
 `severity`, `rule`, `file`, `line`, `column`, `message` and `hint`. The exit status is 1 where something is wrong or doubtful.
 
 | rule | what it asks for |

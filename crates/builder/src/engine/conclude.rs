@@ -36,6 +36,15 @@ impl Build<'_> {
         }
     }
 
+    /// Refuses to write a lock over one that a newer program wrote.
+    pub(super) fn refuse_newer_lock(&self, state: &State) -> Result<()> {
+        if !self.writes_lock() || self.lock_is_still(state) {
+            Ok(())
+        } else {
+            Lock::refuse_newer(&self.workspace.lock_file())
+        }
+    }
+
     /// Whether nothing was looked into and nothing has to be removed or written: the common case, which must cost no
     /// more than finding that out.
     pub(super) fn is_settled(&self, state: &State, plans: &[SpecPlan]) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_language::by_hand::{self, TaskByHand};
-use taskwright_language::{Diagnostic, Diagnostics, LoadedSpec, Spec};
+use taskwright_language::{Diagnostic, Diagnostics, Fix, LoadedSpec, Spec};
 
 use crate::descriptions::TASK;
 use crate::inputs::Group;
@@ -97,7 +97,10 @@ impl Described {
     pub fn place(&self, error: &Error) -> Diagnostic {
         let hint = error.hint_text().unwrap_or_default();
         let rule = error.rule().unwrap_or(Rule::Inputs);
-        self.error(&error.field(), error.to_string(), hint).of(rule)
+        let found = self.error(&error.field(), error.to_string(), hint).of(rule);
+        let files = error.files().iter().filter_map(|file| Utf8PathBuf::from_path_buf(file.clone()).ok());
+        let fix = (rule == Rule::LineEndings).then(|| Fix::LineEndings(files.collect()));
+        Diagnostic { fix: found.fix.clone().or(fix), ..found }
     }
 
     /// Reads and checks everything that the task is made from.

@@ -125,6 +125,7 @@ impl Build<'_> {
         self.workspace.check_out()?;
         let _lock = WorkspaceLock::acquire(self.workspace, self.observer, self.stop)?;
         let state = State::load(&self.workspace.state_file());
+        self.refuse_newer_lock(&state)?;
         let store = Store::open(&self.workspace.store_dir())?;
         self.observer.boundary(Boundary::Started);
 

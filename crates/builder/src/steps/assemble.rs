@@ -143,7 +143,7 @@ fn folder(
 ) -> Result<Tree> {
     let tree = recorder.tree(path, context.store).map_err(|error| error.at(field))?;
     let shown = format!("{what} `{path}`");
-    tree.check(&shown).and_then(|()| tree.check_scripts(&shown)).map_err(|error| error.at(field))?;
+    tree.check(&shown).and_then(|()| tree.check_scripts(&shown, path)).map_err(|error| error.at(field))?;
     if tree.is_empty() {
         return Err(Error::new(format!("{what} `{path}` holds no file")).at(field));
     }

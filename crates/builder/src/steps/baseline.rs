@@ -77,8 +77,11 @@ fn make(context: &Context<'_>, baseline: &Baseline) -> Result<Node> {
     let (mut tree, key, group) = match (remembered, baseline.source) {
         (_, BaselineSource::WorkTree) => {
             let tree = work_tree(context, baseline, &mut recorder)?;
-            tree.check_scripts(&format!("the baseline `{}`", baseline.path.as_path()))
-                .map_err(|error| error.at(&["baseline", "path"]))?;
+            tree.check_scripts(
+                &format!("the baseline `{}`", baseline.path.as_path()),
+                baseline.path.as_path(),
+            )
+            .map_err(|error| error.at(&["baseline", "path"]))?;
             (tree, Key::new("work tree", 1), Arc::new(recorder.finish()))
         }
         (remembered, BaselineSource::Commit) => {
@@ -457,7 +460,11 @@ fn overlay(
         };
         let from = overlay.from.as_path();
         let brought = recorder.tree(from, context.store).map_err(at("from"))?;
-        brought.check_scripts(&format!("the overlay `{from}`")).map_err(at("from"))?;
+        let above = match recorder.kind_behind(from).map_err(at("from"))? {
+            Some(Kind::Folder) => from,
+            _ => from.parent().unwrap_or(from),
+        };
+        brought.check_scripts(&format!("the overlay `{from}`"), above).map_err(at("from"))?;
         let folder = folder_of_overlay(&overlay.to);
         refuse_file_as_folder(tree, &folder).map_err(at("to"))?;
         tree.graft(&folder, &brought);

@@ -55,7 +55,7 @@ pub fn gather(context: &Context<'_>, task: &TaskByHand) -> Result<Files> {
         .filter(|(path, _)| counted.contains(*path) || tree.follow(path).is_none())
         .map(|(path, entry)| (path.to_owned(), entry.clone()))
         .collect();
-    tree.check(&shown).and_then(|()| tree.check_scripts(&shown))?;
+    tree.check(&shown).and_then(|()| tree.check_scripts(&shown, folder))?;
     if !tree.holds("instruction.md") && !tree.holds("steps") {
         return Err(Error::new(format!("{shown} has neither an `instruction.md` nor `steps/`"))
             .hint("write one: Harbor loads no task without"));

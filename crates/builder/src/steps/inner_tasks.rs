@@ -193,7 +193,7 @@ pub fn bake(
         let tree = recorder.tree(&task.path, context.store)?;
         let shown = format!("the inner task `{folder}`");
         tree.check(&shown)
-            .and_then(|()| tree.check_scripts(&shown))
+            .and_then(|()| tree.check_scripts(&shown, &task.path))
             .map_err(|error| error.at(&["harbor", "source"]))?;
         // Harbor's own rules, not ours: an inner task may carry ignore files of its own.
         let digest = taskwright_harbor::digest::content_digest(context.root().join(&task.path).as_std_path())

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use taskwright_builder::{Silent, lint};
-use taskwright_language::Diagnostic;
+use taskwright_language::{Diagnostic, Fix};
 use taskwright_testing::test;
 
 use crate::support::TestSpace;
@@ -79,4 +79,40 @@ fn what_several_describe_is_said_of_each() {
     let space = TestSpace::new();
     space.edit("harbor-tasks/beta/spec.toml", "name = \"beta\"", "name = \"alpha\"");
     assert_eq!(found(&space, &[]).len(), 2);
+}
+
+#[test]
+fn a_finding_names_all_scripts_of_a_tree_with_the_line_endings_of_windows() {
+    const SCRIPT: &str = "#!/bin/sh\r\n";
+    type Change = fn(&TestSpace);
+    let cases: [(&[&str], Change); 3] = [
+        (&["alpha/scorer/go", "alpha/scorer/lib/more"], |space| {
+            space.write("harbor-tasks/alpha/scorer/go", SCRIPT);
+            space.write("harbor-tasks/alpha/scorer/lib/more", SCRIPT);
+            space.write("harbor-tasks/alpha/scorer/right", "#!/bin/sh\n");
+        }),
+        // An overlay that is one file.
+        (&["alpha/tool"], |space| {
+            space.write("harbor-tasks/alpha/tool", SCRIPT);
+            space.edit(
+                "harbor-tasks/alpha/spec.toml",
+                "path = \"baseline\"",
+                "path = \"baseline\"\noverlays = [{ from = \"tool\", to = \"bin\" }]",
+            );
+        }),
+        (&["hand/tests/test.sh"], |space| {
+            let task = "[task]\nname = \"org/hand\"\n\n[agent]\ntimeout_sec = 60.0\n";
+            space.write("harbor-tasks/hand/task.toml", task);
+            space.write("harbor-tasks/hand/instruction.md", "Do it.\n");
+            space.write("harbor-tasks/hand/tests/test.sh", SCRIPT);
+        }),
+    ];
+    for (files, change) in cases {
+        let space = TestSpace::new();
+        change(&space);
+        let found = found(&space, &[]);
+        assert_eq!(rules(&found), ["line-endings"], "{found:?}");
+        let files = files.iter().map(|file| format!("harbor-tasks/{file}").into()).collect();
+        assert_eq!(found[0].fix, Some(Fix::LineEndings(files)));
+    }
 }

@@ -185,6 +185,64 @@ fn a_lock_with_conflicts_is_refused_as_a_whole() {
 }
 
 #[test]
+fn a_lock_of_a_newer_program_is_refused_and_nothing_is_touched() {
+    let space = TestSpace::new();
+    space.settle();
+    let good = space.read("harbor-tasks/taskwright.lock");
+    // There is something to build, something to remove and something to write.
+    space.edit("harbor-tasks/alpha/spec.toml", "Improve alpha", "Improve it");
+    space.remove("harbor-tasks/beta");
+    let outputs = look::stats(&space.workspace.out);
+    let intents = [Intent::Build, Intent::Locked].map(|intent| (intent, Vec::new()));
+    let intents = intents.into_iter().chain([(Intent::Build, vec!["alpha".to_owned()])]);
+    for (newer, words) in [
+        (
+            good.replace("version = 1\n", "version = 2\n"),
+            "its version is 2, and this program knows versions up to 1",
+        ),
+        (format!("{good}\n[task.beta.colours]\nred = \"x\"\n"), "it says `colours` of `beta`"),
+        (format!("{good}shape = \"x\"\n"), "it says `shape` of `beta`"),
+        (format!("{good}[pictures]\n"), "it says `pictures`"),
+    ] {
+        space.write("harbor-tasks/taskwright.lock", &newer);
+        let lock = look::stats(&space.workspace.lock_file());
+        for (intent, names) in intents.clone() {
+            let error = space.try_build(&Options { intent, names, ..Options::default() }).unwrap_err();
+            let said = space.error(&error);
+            assert!(
+                said.contains(words) && said.contains("use the newer Taskwright that wrote it"),
+                "{said}"
+            );
+            assert_eq!(look::difference(&outputs, &look::stats(&space.workspace.out)), "");
+            assert_eq!(look::difference(&lock, &look::stats(&space.workspace.lock_file())), "");
+        }
+        // Not held against it, and nothing is written.
+        let look = space.build_with(&Options { intent: Intent::Look, ..Options::default() });
+        assert_eq!(summary(&look), "alpha: stale, beta: stale");
+    }
+    // Its own lock once more.
+    space.write("harbor-tasks/taskwright.lock", good);
+    assert_eq!(summary(&space.build()), "alpha: built, beta: removed");
+}
+
+#[test]
+fn a_lock_of_an_older_program_is_read_and_brought_up_to_date() {
+    let space = TestSpace::new();
+    space.settle();
+    let good = space.read("harbor-tasks/taskwright.lock");
+    let is_old =
+        |line: &&str| !["templates", "taskwright", "binary"].iter().any(|label| line.starts_with(label));
+    let older: String = good.lines().filter(is_old).flat_map(|line| [line, "\n"]).collect();
+    assert_ne!(older, good);
+    space.write("harbor-tasks/taskwright.lock", &older);
+    let report = locked(&space);
+    assert!(space.failures(&report).contains("templates: none -> sha256:"), "{}", space.failures(&report));
+    assert_eq!(space.read("harbor-tasks/taskwright.lock"), older);
+    assert_eq!(summary(&space.build()), "alpha: up to date, beta: up to date");
+    assert_eq!(space.read("harbor-tasks/taskwright.lock"), good);
+}
+
+#[test]
 fn a_comment_in_a_spec_is_no_difference() {
     let space = TestSpace::new();
     space.settle();

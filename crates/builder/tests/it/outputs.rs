@@ -331,7 +331,9 @@ fn assert_state_is_no_loss(space: &TestSpace, spoil: &dyn Fn(&Utf8Path)) {
 fn a_state_that_is_garbage_counts_as_none() {
     let space = TestSpace::new();
     space.settle();
-    for garbage in ["", "nonsense", "taskwright state 1\n", "taskwright state 1\n\u{1}\0\0\0\0\0\0\0\0"] {
+    let older = ["taskwright state 1\n", "taskwright state 1\n\u{1}\0\0\0\0\0\0\0\0"];
+    let newer = ["taskwright state 99\n", "taskwright state 99\n\u{1}\0\0\0\0\0\0\0\0"];
+    for garbage in ["", "nonsense"].into_iter().chain(older).chain(newer) {
         assert_state_is_no_loss(&space, &|path| fs::write(path, garbage).unwrap());
     }
     let endless = [b"taskwright state 1\n".as_slice(), &[0xff; 64]].concat();

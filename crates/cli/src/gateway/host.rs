@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use taskwright_base::Result;
 use taskwright_base::process::{self, Limits};
 use taskwright_base::text::count;
@@ -57,7 +58,10 @@ impl HostGateway {
     /// # Errors
     /// The config makes no sense, or nothing can be listened at.
     pub fn start(config: Config, upstream: Upstream, listen: SocketAddr, what: &str) -> anyhow::Result<Self> {
-        let state = tempfile::Builder::new().prefix("taskwright-gateway-").tempdir()?;
+        let state = tempfile::Builder::new()
+            .prefix("taskwright-gateway-")
+            .tempdir()
+            .context("making a temporary folder")?;
         let gateway = Gateway::start(Setup {
             config,
             upstream,

@@ -9,7 +9,7 @@ use super::procfs::{self, ProcessId};
 use super::user::{User, as_user};
 
 /// How long processes may take to die: one that sleeps in the kernel cannot be hurried.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
 
 /// Kills every process of a user at one stroke.
 pub(crate) fn kill_user(user: User) -> io::Result<()> {

@@ -123,8 +123,47 @@ pub(super) fn random() -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+    use taskwright_testing::{Need, not_run, test};
+
     use super::*;
-    use taskwright_testing::test;
+
+    #[test]
+    fn a_user_whose_processes_cannot_be_ended_is_never_given_out_again() {
+        if !rustix::process::geteuid().is_root() {
+            not_run(Need::Root, "only root has users for candidates");
+        }
+        let pool = Arc::new(Pool::new().unwrap());
+        // A thread that may not act as another user can end nothing of its.
+        let is_free_again = |is_suspect: bool| {
+            let lease = pool.take(1, &|| false).unwrap().pop().unwrap();
+            let user = lease.user;
+            let mut left = Command::new("sleep").arg("1000").uid(user.uid).gid(user.uid).spawn().unwrap();
+            if is_suspect {
+                lease.suspect();
+            }
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let none = CapabilitySet::empty();
+                    set_capabilities(
+                        None,
+                        CapabilitySets { effective: none, permitted: none, inheritable: none },
+                    )
+                    .unwrap();
+                    drop(lease);
+                });
+            });
+            assert!(left.try_wait().unwrap().is_none());
+            let _ = left.kill();
+            let _ = left.wait();
+            pool.free.lock().unwrap().contains(&user)
+        };
+        assert!(!is_free_again(true));
+        assert!(is_free_again(false));
+    }
 
     #[test]
     fn the_range_lies_in_the_name_space() {

@@ -7,7 +7,7 @@ use taskwright_base::rule::Rule;
 use taskwright_base::text::nearest;
 
 use super::{FieldShape, Shape, Shapes, TableShape, show_path, table_name};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fix};
 use crate::tree::{Node, Origin, Sources, State, Table, Value};
 
 /// What is wrong with a path: message and hint.
@@ -339,7 +339,7 @@ impl Walk<'_> {
         let (hint, fix) = explain::kind_hint(self.shapes, self.sources, node, shape, meaning, &self.path);
         let fits = self.wrong(node, &format!("must be {wanted}, but is {}", node.value.kind()), &hint);
         if let Some(found) = self.report.found.last_mut() {
-            found.fix = fix;
+            found.fix = fix.map(Fix::Text);
             if matches!((&node.value, shape), (Value::Text(_), Shape::Array { .. })) && found.fix.is_some() {
                 *found = found.clone().of(Rule::CommandWords);
             }
