@@ -18,6 +18,7 @@
 pub mod clean;
 mod compile;
 pub mod descriptions;
+pub mod diff;
 pub mod doctor;
 pub mod embedded;
 mod engine;
@@ -32,6 +33,7 @@ mod lost;
 mod observe;
 mod pending;
 mod publish;
+pub mod release;
 mod render;
 mod report;
 pub mod scaffold;

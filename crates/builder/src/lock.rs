@@ -79,24 +79,27 @@ struct Document {
 impl Lock {
     /// Reads a lock; none if there is none.
     pub fn read(path: &Utf8Path) -> Result<Option<Self>> {
-        let bad = |what: String| {
-            Error::new(format!("`{path}` is not a lock that this version reads: {what}")).hint(
-                "delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`",
-            )
-        };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                return Err(bad("it is not text".to_owned()));
-            }
-            Err(error) => return Err(io_error("reading", path, &error)),
-        };
-        let document: Document = toml::from_str(&text).map_err(|error| bad(error.message().to_owned()))?;
+        match fs::read(path) {
+            Ok(bytes) => Self::parse(&bytes, path.as_str()).map(Some).map_err(|error| {
+                error.hint(
+                    "delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`",
+                )
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("reading", path, &error)),
+        }
+    }
+
+    /// The same of bytes that are there already, from a place that is shown so.
+    pub fn parse(bytes: &[u8], shown: &str) -> Result<Self> {
+        let bad =
+            |what: String| Error::new(format!("`{shown}` is not a lock that this version reads: {what}"));
+        let text = std::str::from_utf8(bytes).map_err(|_| bad("it is not text".to_owned()))?;
+        let document: Document = toml::from_str(text).map_err(|error| bad(error.message().to_owned()))?;
         if document.version != VERSION {
             return Err(bad(format!("its version is {}, not {VERSION}", document.version)));
         }
-        Ok(Some(Self { tasks: document.task }))
+        Ok(Self { tasks: document.task })
     }
 
     /// Whether these lines are what it says of a task.
