@@ -13,7 +13,7 @@ use crate::{
     build_tasks, clean, completions, doctor, exit, init, lint, man, migrate, new, output, schema, workspace,
 };
 #[cfg(feature = "trials")]
-use crate::{compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
+use crate::{compare, export, gc, import, leaderboard, release, report, run, show, status, trials, verify};
 #[cfg(feature = "eval")]
 use crate::{eval, gateway};
 
@@ -83,6 +83,8 @@ commands! {
         "Build the task directories that the specs in harbor-tasks/ describe";
     "lint" Build (lint::Arguments, lint::run),
         "Say what is wrong, doubtful or could be better in specs and in what they name";
+    "release" Trials (release::Arguments, release::run),
+        "Make the data set of built tasks that goes out, and say what changed in it since the last one";
     "init" Build (init::Arguments, init::run),
         "Make a repository a workspace: write what is missing, and leave what is there as it is";
     "new" Build (new::Arguments, new::run),

@@ -11,6 +11,7 @@ pub mod commands;
 #[cfg(feature = "trials")]
 mod compare;
 mod completions;
+mod diff;
 mod doctor;
 #[cfg(feature = "eval")]
 mod eval;
@@ -43,9 +44,12 @@ mod output_file;
 #[cfg(feature = "trials")]
 mod provenance;
 #[cfg(feature = "trials")]
+mod release;
+#[cfg(feature = "trials")]
 mod report;
 #[cfg(feature = "trials")]
 mod run;
+mod runs_on;
 mod schema;
 #[cfg(feature = "trials")]
 mod selection;

@@ -98,7 +98,7 @@ struct Fixes<'a> {
 }
 
 /// Writes what puts mistakes right into their files, and says how many there were.
-fn fix(workspace: &Workspace, found: &[Diagnostic]) -> anyhow::Result<usize> {
+pub fn fix(workspace: &Workspace, found: &[Diagnostic]) -> anyhow::Result<usize> {
     let mut files: BTreeMap<&str, Fixes<'_>> = BTreeMap::new();
     for item in found {
         let Some(text) = &item.fix else { continue };
