@@ -140,7 +140,7 @@ fn secrets(workspace: &Workspace, release: &mut Release) -> anyhow::Result<()> {
             let path = entry.path();
             let bytes = fs::read(path).map_err(failed("reading", path))?;
             let Some(found) = redact::find(&bytes).into_iter().next() else { continue };
-            let line = 1 + bytes[..found.start].iter().filter(|byte| **byte == b'\n').count();
+            let line = bytes[..found.start].split(|byte| *byte == b'\n').count();
             let inside = path.strip_prefix(&folder).unwrap_or(path).display();
             let why = Error::new(format!(
                 "`{name}`: `{inside}`, line {line}, holds what has the shape of a secret"

@@ -206,7 +206,7 @@ impl Backend {
                 Answer::Yes => {}
                 Answer::No => cannot.push(format!("it has no {what} for such a task")),
                 Answer::Depends => {
-                    doubts.push(format!("whether it has {what} hangs on its options or on the machine"))
+                    doubts.push(format!("whether it has {what} hangs on its options or on the machine"));
                 }
             }
         }
