@@ -504,7 +504,9 @@ impl Bake<'_> {
         if let Some(entry) = entry {
             let digest =
                 images.iter().map(|(service, image)| (service.clone(), image.digest.to_string())).collect();
-            entry.images = Some(Images { inputs: inputs.to_string(), harbor: harbor.to_string(), digest });
+            let tree = entry.tree.clone();
+            entry.images =
+                Some(Images { tree, inputs: inputs.to_string(), harbor: harbor.to_string(), digest });
         }
         Ok(TaskBaked { name: task.name.clone(), changed: true, images: names, aside })
     }

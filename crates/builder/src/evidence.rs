@@ -12,6 +12,8 @@ use crate::lock::line;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Images {
+    /// All files of the task directory that they were made from.
+    pub tree: String,
     /// Everything that they were made from: the task as built, the bases, the platforms, the names.
     pub inputs: String,
     /// The content digest that Harbor computes for the task that names them.
@@ -24,6 +26,7 @@ impl Images {
     /// The table of the lock.
     pub(crate) fn lines(&self, task: &str) -> String {
         let mut lines = format!("\n[task.{task}.images]\n");
+        lines.push_str(&line("tree", &self.tree));
         lines.push_str(&line("inputs", &self.inputs));
         lines.push_str(&line("harbor", &self.harbor));
         lines.push_str(&format!("\n[task.{task}.images.digest]\n"));

@@ -134,6 +134,35 @@ impl Repository {
         Ok(found)
     }
 
+    /// The bytes of a file's object, by its identifier.
+    pub fn blob(&self, id: &str) -> Result<Vec<u8>> {
+        ask(in_folder(self.folder.as_std_path()).args(["cat-file", "blob", id]))
+    }
+
+    /// The files below a path from the repository's root that are others in the work tree than in a commit, as far as git
+    /// knows of them.
+    pub fn changed_since(&self, commit: &str, path: &Utf8Path) -> Result<Vec<Utf8PathBuf>> {
+        let mut command = in_folder(self.top().as_std_path());
+        command.args([
+            "diff",
+            "--name-only",
+            "-z",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            commit,
+            "--",
+        ]);
+        Ok(lines(&ask(command.arg(pathspec(path)))?).into_iter().map(Utf8PathBuf::from).collect())
+    }
+
+    /// The commits that changed a file, the newest first, at most so many.
+    pub fn commits_of(&self, path: &Utf8Path, most: usize) -> Result<Vec<String>> {
+        let mut command = in_folder(self.top().as_std_path());
+        command.args(["rev-list", &format!("--max-count={most}"), "HEAD", "--"]);
+        Ok(String::from_utf8_lossy(&ask(command.arg(pathspec(path)))?).lines().map(str::to_owned).collect())
+    }
+
     /// The full name of the reference that a revision is, such as `refs/heads/main`; none if it is something else.
     pub fn reference(&self, rev: &str) -> Option<String> {
         let name = git(&self.folder, &["rev-parse", "--symbolic-full-name", "--end-of-options", rev]).ok()?;

@@ -16,6 +16,10 @@ use taskwright_base::{Error, Result};
 /// The version of the lock's format.
 const VERSION: u64 = 1;
 
+/// What to do with a lock that cannot be read.
+const OF_A_DAMAGED: &str =
+    "delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`";
+
 /// What to do with a lock that says more than this version reads.
 const OF_A_NEWER: &str =
     "use the newer Taskwright that wrote it; if none did, delete it, and run `cargo xtask build-tasks`";
@@ -96,24 +100,23 @@ struct Document {
 impl Lock {
     /// Reads a lock; none if there is none.
     pub fn read(path: &Utf8Path) -> Result<Option<Self>> {
-        let bad = |what: String| {
-            Error::new(format!("`{path}` is not a lock that this version reads: {what}")).hint(
-                "delete it, which resolves merge conflicts in it too, and run `cargo xtask build-tasks`",
-            )
-        };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                return Err(bad("it is not text".to_owned()));
-            }
-            Err(error) => return Err(io_error("reading", path, &error)),
-        };
-        match parse(&text) {
-            Ok(lock) => Ok(Some(lock)),
-            Err(Unread::Newer(what)) => Err(bad(what).hint(OF_A_NEWER)),
-            Err(Unread::Damaged(what)) => Err(bad(what)),
+        match fs::read(path) {
+            Ok(bytes) => Self::parse(&bytes, path.as_str()).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("reading", path, &error)),
         }
+    }
+
+    /// The same of bytes that are there already, from a place that is shown so.
+    pub fn parse(bytes: &[u8], shown: &str) -> Result<Self> {
+        let bad = |what: String, hint: &str| {
+            Error::new(format!("`{shown}` is not a lock that this version reads: {what}")).hint(hint)
+        };
+        let text = std::str::from_utf8(bytes).map_err(|_| bad("it is not text".to_owned(), OF_A_DAMAGED))?;
+        parse(text).map_err(|why| match why {
+            Unread::Newer(what) => bad(what, OF_A_NEWER),
+            Unread::Damaged(what) => bad(what, OF_A_DAMAGED),
+        })
     }
 
     /// Refuses a lock that a newer program wrote: written anew it would lose what this one does not know. One that is damaged is
@@ -324,6 +327,7 @@ mod tests {
         assert!(!Lock::holds_evidence(&path));
 
         let images = Images {
+            tree: "sha256:00".into(),
             inputs: "sha256:22".into(),
             harbor: "sha256:33".into(),
             digest: [("main".to_owned(), "sha256:44".to_owned()), ("a b".to_owned(), "sha256:55".to_owned())]

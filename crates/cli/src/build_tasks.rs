@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use taskwright_builder::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
 
+use crate::diff;
 use crate::exit::{self, Status as Exit};
 use crate::interrupt;
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
@@ -25,7 +26,7 @@ const WATCH_PAUSE: Duration = Duration::from_millis(300);
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cargo xtask build-tasks\n  cargo xtask build-tasks digits --explain\n  \
-                        cargo xtask build-tasks --locked\n  cargo xtask build-tasks arithmetic --set inner_docker=host-socket --out /tmp/tasks"
+                        cargo xtask build-tasks --locked\n  cargo xtask build-tasks --diff main\n  cargo xtask build-tasks arithmetic --set inner_docker=host-socket --out /tmp/tasks"
 )]
 pub struct Arguments {
     /// Tasks, or folders of specs, to build, by name or by path; all if none is named.
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// Build again whenever something changes that a task is made from, until Ctrl-C.
     #[arg(long, conflicts_with_all = ["locked", "check", "dry_run", "force"])]
     watch: bool,
+    /// Build nothing; say what changed since a revision, or since another lock, and what that means to earlier trials.
+    #[arg(long, value_name = "REF", conflicts_with_all = ["locked", "check", "dry_run", "force", "watch", "explain", "verify", "set"])]
+    diff: Option<String>,
     /// Read every byte of the outputs instead of looking at sizes and times.
     #[arg(long)]
     verify: bool,
@@ -65,6 +69,16 @@ pub struct Arguments {
     /// How to say what was done.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     message_format: Format,
+    /// The same as `--message-format json`.
+    #[arg(long, conflicts_with = "message_format")]
+    json: bool,
+}
+
+impl Arguments {
+    /// How to say what was done.
+    fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.message_format }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,12 +91,16 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    if let Some(past) = &arguments.diff {
+        let workspace = arguments.places.workspace()?;
+        return diff::run(&workspace, &arguments.names, past, arguments.format() == Format::Json);
+    }
     let stop = interrupt::flag()?;
     if arguments.watch {
         return watch(arguments, &stop);
     }
     match report(arguments, &stop) {
-        Err(error) if arguments.message_format == Format::Json => {
+        Err(error) if arguments.format() == Format::Json => {
             let Some(wrong) = error.downcast_ref::<Error>() else { return Err(error) };
             let object = json!({"reason": "error", "message": wrong.to_string(), "hint": wrong.hint_text()});
             output::print(&format!("{object}\n"))?;
@@ -157,7 +175,7 @@ fn report(arguments: &Arguments, stop: &AtomicBool) -> anyhow::Result<Report> {
 }
 
 fn tell(arguments: &Arguments, report: &Report) -> anyhow::Result<Exit> {
-    match arguments.message_format {
+    match arguments.format() {
         Format::Human => human(arguments, report)?,
         Format::Json => json_lines(arguments, report)?,
     }
@@ -184,7 +202,7 @@ struct Progress {
 
 impl Progress {
     fn new(arguments: &Arguments) -> Self {
-        let json = arguments.message_format == Format::Json;
+        let json = arguments.format() == Format::Json;
         let shown = io::stderr().is_terminal() && !arguments.quiet && !json;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);

@@ -10,7 +10,9 @@ use clap::{Arg, ArgMatches};
 use crate::exit::Status;
 use crate::hand_over::{Needs, hand_over};
 #[cfg(feature = "trials")]
-use crate::{bake, compare, export, gc, import, leaderboard, report, run, show, status, trials, verify};
+use crate::{
+    bake, compare, export, gc, import, leaderboard, release, report, run, show, status, trials, verify,
+};
 use crate::{
     build_tasks, clean, completions, doctor, exit, init, lint, man, migrate, new, output, schema, workspace,
 };
@@ -85,6 +87,8 @@ commands! {
         "Bake the images of tasks, the same bytes everywhere, and make the tasks that name them by digest";
     "lint" Build (lint::Arguments, lint::run),
         "Say what is wrong, doubtful or could be better in specs and in what they name";
+    "release" Trials (release::Arguments, release::run),
+        "Make the data set of built tasks that goes out, and say what changed in it since the last one";
     "init" Build (init::Arguments, init::run),
         "Make a repository a workspace: write what is missing, and leave what is there as it is";
     "new" Build (new::Arguments, new::run),

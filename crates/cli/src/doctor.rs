@@ -10,6 +10,7 @@ use taskwright_builder::doctor::{Check, Diagnosis, Machine, Purpose, State, This
 
 use crate::exit::{self, Status};
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer};
+use crate::runs_on;
 use crate::workspace;
 
 /// How long one program may take to answer.
@@ -18,12 +19,15 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Say what this machine lacks for building tasks and their images and for running them, and how to get it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  cargo xtask doctor\n  cargo xtask doctor --for all\n  cargo xtask doctor --for run --json"
+    after_help = "Examples:\n  cargo xtask doctor\n  cargo xtask doctor --for all\n  cargo xtask doctor --for run --json\n  cargo xtask doctor --task digits"
 )]
 pub struct Arguments {
     /// What has to be possible for the exit status to be 0.
     #[arg(long = "for", value_enum, value_name = "WHAT", default_value_t = For::Build)]
     purpose: For,
+    /// Say instead where a built task runs: what it needs, and which releases and backends of Harbor have it.
+    #[arg(long, value_name = "NAME", conflicts_with = "purpose")]
+    task: Option<String>,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -55,6 +59,9 @@ impl For {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let workspace = workspace::this()?;
+    if let Some(typed) = &arguments.task {
+        return runs_on::run(&workspace, &workspace::task_name(&workspace, typed), arguments.json);
+    }
     let machine: Arc<dyn Machine> = Arc::new(ThisMachine { root: workspace.root.clone(), limit: LIMIT });
     // A moment more than a program has, so that its own end is what is told.
     let diagnosis = examine(&machine, &workspace, LIMIT + Duration::from_secs(2));

@@ -13,6 +13,7 @@ pub mod commands;
 #[cfg(feature = "trials")]
 mod compare;
 mod completions;
+mod diff;
 mod doctor;
 #[cfg(feature = "eval")]
 mod eval;
@@ -45,9 +46,12 @@ mod output_file;
 #[cfg(feature = "trials")]
 mod provenance;
 #[cfg(feature = "trials")]
+mod release;
+#[cfg(feature = "trials")]
 mod report;
 #[cfg(feature = "trials")]
 mod run;
+mod runs_on;
 mod schema;
 #[cfg(feature = "trials")]
 mod selection;

@@ -8,7 +8,7 @@ use taskwright_base::rule::Rule;
 use taskwright_builder::{Silent, lint};
 use taskwright_language::{Diagnostic, Fix, Label, Severity};
 
-use self::fix::fix;
+pub use self::fix::fix;
 use crate::address::percent;
 use crate::exit::{self, Status};
 use crate::interrupt;

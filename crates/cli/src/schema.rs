@@ -31,10 +31,11 @@ pub fn schema(_: &SchemaArguments) -> anyhow::Result<Status> {
 /// Runs `reference`.
 pub fn reference(arguments: &ReferenceArguments) -> anyhow::Result<Status> {
     let docs = workspace::this()?.root.join("docs");
-    let pages: [(Utf8PathBuf, String); 3] = [
+    let pages: [(Utf8PathBuf, String); 4] = [
         (docs.join("spec.schema.json"), taskwright_language::schema::json_schema_text()),
         (docs.join("spec-reference.md"), taskwright_language::reference::reference_page()),
         (docs.join("lint.md"), taskwright_language::reference::rules_page()),
+        (docs.join("where-tasks-run.md"), taskwright_harbor::backends::page()),
     ];
     let mut stale = false;
     for (path, text) in pages {

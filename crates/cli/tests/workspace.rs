@@ -1,4 +1,4 @@
-//! Which workspace a command works in, and what makes a repository one.
+//! Which workspace a command works in, what makes a repository one, and what goes out of it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -199,4 +199,75 @@ fn a_watching_build_follows_what_changes() {
     let pid = watching.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert_eq!(watching.wait().unwrap().code(), Some(130));
+}
+
+fn git(folder: &Path, words: &[&str]) {
+    assert!(Command::new("git").args(words).current_dir(folder).status().unwrap().success(), "{words:?}");
+}
+
+#[test]
+fn a_repository_releases_what_it_built() {
+    let folder = repository();
+    let root = folder.path();
+    assert!(run(root, &["init", "--task", "sort"]).status.success());
+    let file = fs::read_to_string(root.join("taskwright.toml")).unwrap();
+    write(root, "taskwright.toml", &format!("{file}binary = \"bin/taskwright\"\n"));
+    assert!(run(root, &["build"]).status.success());
+    let without = run(root, &["release", "--dry-run"]);
+    assert_eq!(without.status.code(), Some(1));
+    assert!(said(&without).contains("nobody said what the data set is called"), "{}", said(&without));
+
+    write(root, "harbor-tasks/dataset.toml", "[dataset]\nname = \"acme/sort\"\n");
+    let refused = run(root, &["release", "--dry-run"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("may be another image tomorrow"), "{}", said(&refused));
+    let allow = ["--allow", "unpinned-image"];
+    let made = run(root, &[&["release"][..], &allow].concat());
+    assert!(made.status.success(), "{}", said(&made));
+    assert!(root.join(".taskwright/tasks.release/sort/task.toml").is_file());
+    let manifest = fs::read_to_string(root.join(".taskwright/tasks.release/dataset.toml")).unwrap();
+    assert_eq!(manifest, fs::read_to_string(root.join("harbor-tasks/dataset.toml")).unwrap());
+    git(root, &["add", "--all"]);
+    git(root, &["commit", "--quiet", "--message", "Release"]);
+
+    let spec = root.join("harbor-tasks/sort/spec.toml");
+    let text = fs::read_to_string(&spec).unwrap() + "\n[images]\nverifier = \"debian:12\"\n";
+    fs::write(&spec, text).unwrap();
+    assert!(run(root, &["build"]).status.success());
+    let differs = run(root, &["build", "--diff", "HEAD", "--json"]);
+    let lines = String::from_utf8_lossy(&differs.stdout).into_owned();
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["name"], &first["level"], &first["change"]),
+        (&"sort".into(), &"minor".into(), &"changed".into())
+    );
+    let text = String::from_utf8_lossy(&run(root, &["build", "--diff", "HEAD"]).stdout).into_owned();
+    assert!(text.contains("images.verifier: \"debian:trixie-slim\" -> \"debian:12\""), "{text}");
+    assert!(text.contains("1 changed since HEAD"), "{text}");
+
+    let moved = run(root, &[&["release", "--write", "--json"][..], &allow].concat());
+    assert!(moved.status.success(), "{}", said(&moved));
+    let answer: serde_json::Value = serde_json::from_slice(&moved.stdout).unwrap();
+    assert_eq!(answer["tasks"][0]["new"]["version"], "1.1.0", "{answer}");
+    assert!(fs::read_to_string(&spec).unwrap().contains("\nversion = \"1.1.0\"\n"));
+
+    let secret = format!("KEY = \"sk-ant-api03-{}\"\n", "aZ3kQ9xV7bN2mL8pR4tY6wE1uC5dF0gH".repeat(3));
+    fs::write(root.join("harbor-tasks/sort/scorer/notes.py"), secret).unwrap();
+    assert!(run(root, &["build"]).status.success());
+    let held = run(root, &[&["release", "--dry-run"][..], &allow].concat());
+    assert_eq!(held.status.code(), Some(1));
+    assert!(
+        said(&held).contains("scorer/notes.py`, line 1, holds what has the shape of a secret"),
+        "{}",
+        said(&held)
+    );
+
+    let runs = run(root, &["doctor", "--task", "sort"]);
+    let text = String::from_utf8_lossy(&runs.stdout).into_owned();
+    assert!(runs.status.success() && text.contains("hooks and artifacts of `eval-sidecar`"), "{text}");
+    for (word, backend) in [("runs", "docker"), ("doubtful", "beam"), ("cannot", "e2b")] {
+        let is_said =
+            |line: &str| line.trim_start().starts_with(word) && line.contains(&format!("  {backend} "));
+        assert!(text.lines().any(is_said), "{backend}: {text}");
+    }
 }

@@ -10,6 +10,8 @@
 //!   takes, and the run itself, from its start to its end.
 //! - [`child`], [`watch`], [`containers`]: the process of a run, its trials as they end, and what it leaves in Docker.
 //! - [`dataset`]: the digest of a set of tasks.
+//! - [`manifest`]: `dataset.toml`, the file of such a set; [`change`]: what a task's new version means to its earlier trials.
+//! - [`backends`]: what can run a task, by its release and by where the containers are.
 //! - [`credentials`]: names under which Harbor expects a credential; [`secret_names`]: names under which one stands.
 //! - [`names`]: names of task directories, tasks and steps that Harbor can live with.
 //! - [`project`], [`requirements`]: a Python project beside Harbor, and the versions of packages that both get.
@@ -37,6 +39,10 @@
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
+#[cfg(feature = "task-toml")]
+pub mod backends;
+#[cfg(feature = "task-toml")]
+pub mod change;
 #[cfg(feature = "runs")]
 pub mod child;
 #[cfg(feature = "runs")]
@@ -55,6 +61,8 @@ pub mod exceptions;
 pub mod job;
 #[cfg(feature = "runs")]
 pub mod job_config;
+#[cfg(feature = "task-toml")]
+pub mod manifest;
 pub mod names;
 pub mod phases;
 #[cfg(feature = "runs")]

@@ -22,6 +22,8 @@ pub struct TaskByHand {
     pub name: String,
     /// The version that its `[task]` says.
     pub version: Option<String>,
+    /// Where it says it.
+    pub version_at: Option<Label>,
     source: Arc<Source>,
 }
 
@@ -66,7 +68,8 @@ pub fn load(root: &Utf8Path, file: &Utf8Path) -> Result<(TaskByHand, Diagnostics
     match task {
         Some(task) if !found.has_errors() => {
             let version = task.task.and_then(|task| task.version);
-            Ok((TaskByHand { name, version, source }, found))
+            let version_at = tree.at(&["task", "version"]).map(|node| sources.label(node.origin));
+            Ok((TaskByHand { name, version, version_at, source }, found))
         }
         _ => Err(found),
     }

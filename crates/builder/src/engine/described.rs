@@ -14,6 +14,7 @@ use crate::lock::LockEntry;
 use crate::report::Failure;
 use crate::steps::{Context, assemble, by_hand as taken};
 use crate::tree::Tree;
+use crate::workspace::Workspace;
 use taskwright_base::rule::Rule;
 use taskwright_base::{Error, Result};
 
@@ -60,6 +61,16 @@ pub fn read(root: &Utf8Path, path: &Utf8Path, set: &BTreeMap<String, String>) ->
         warnings: loaded.warnings,
         advice: loaded.advice,
     })
+}
+
+/// Every task that can be read, by its name.
+pub fn all(workspace: &Workspace) -> Result<BTreeMap<String, Described>> {
+    let mut all = BTreeMap::new();
+    for path in workspace.descriptions()? {
+        let read = read(&workspace.root, &path, &BTreeMap::new());
+        all.extend(read.into_iter().flat_map(|read| read.tasks).map(|task| (task.name().clone(), task)));
+    }
+    Ok(all)
 }
 
 impl Described {

@@ -339,6 +339,6 @@ pub fn harbor_digest(tree: &Tree) -> Result<Digest> {
 }
 
 /// The digest of a spec with everything inherited, substituted and filled in: comments and order do not count.
-fn digest_of_spec(spec: &Spec) -> Digest {
+pub fn digest_of_spec(spec: &Spec) -> Digest {
     Digest::of(&serde_json::to_vec(spec).unwrap_or_default())
 }

@@ -51,7 +51,8 @@ fn contains(bytes: &[u8], value: &[u8]) -> bool {
     bytes.windows(value.len()).any(|window| window == value)
 }
 
-fn streams(reader: &mut impl Read, value: &[u8]) -> std::io::Result<bool> {
+/// Whether what is read holds a value.
+pub fn streams(reader: &mut impl Read, value: &[u8]) -> std::io::Result<bool> {
     let mut buffer = vec![0; 256 * 1024];
     let mut kept = 0;
     loop {

@@ -16,7 +16,7 @@ struct Texts<'a> {
 }
 
 /// Writes what puts mistakes right into their files, and says how many there were.
-pub(super) fn fix(workspace: &Workspace, found: &[Diagnostic]) -> Result<usize> {
+pub fn fix(workspace: &Workspace, found: &[Diagnostic]) -> Result<usize> {
     let mut files: BTreeMap<&str, Texts<'_>> = BTreeMap::new();
     let mut count = 0;
     for item in found {

@@ -18,6 +18,7 @@ pub use documents::{Marks, look_through, rewrite};
 pub use names::is_sensitive;
 pub use scrub::Scrubber;
 pub use secrets::{REDACTED, Secrets};
+pub use shapes::find;
 
 /// A document without its secrets, wherever in it they stand.
 pub fn clean(document: &[u8]) -> Vec<u8> {
