@@ -129,13 +129,15 @@ pub fn publish(from: &Utf8Path, place: &Utf8Path, was: Option<&str>) -> Result<O
             let lost = Utf8PathBuf::from(format!("{}.lost", place.parent().unwrap_or(place)));
             fs::create_dir_all(&lost).map_err(failed("creating", &lost))?;
             let name = place.file_name().unwrap_or_default();
-            let free = (1..)
+            let free = (1..=u16::MAX)
                 .map(|number| lost.join(format!("{name}-{number}")))
                 .find(|path| fs::symlink_metadata(path).is_err());
-            if let Some(to) = free {
-                fs::rename(place, &to).map_err(failed("moving", place))?;
-                aside = Some(to);
-            }
+            let to = free.ok_or_else(|| {
+                Error::new(format!("`{lost}` is full of what stood in the place of `{name}`"))
+                    .hint("look through it, and remove it")
+            })?;
+            fs::rename(place, &to).map_err(failed("moving", place))?;
+            aside = Some(to);
         }
     }
     fs::rename(from, place).map_err(failed("moving", from))?;

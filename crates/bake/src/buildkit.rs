@@ -1,4 +1,4 @@
-//! One call of BuildKit for many images: the file that `docker buildx bake` reads, and what came of it.
+//! One call of `BuildKit` for many images: the file that `docker buildx bake` reads, and what came of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,18 @@ use serde_json::{Map, Value, json};
 use taskwright_base::error::failed;
 use taskwright_base::git::identity;
 use taskwright_base::process::{self, Limits, NoOutput};
+use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 use taskwright_language::workspace::Bake;
 
-/// How long BuildKit is given: a cold bake installs packages, under emulation perhaps.
+/// How long `BuildKit` is given: a cold bake installs packages, under emulation perhaps.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
-/// How much of BuildKit's log is shown where it failed.
+/// How much of `BuildKit`'s log is shown where it failed.
 const LAST_LINES: usize = 15;
 
 /// An image to be made.
 pub struct Target {
-    /// What it is called in the file and in BuildKit's log.
+    /// What it is called in the file and in `BuildKit`'s log.
     pub name: String,
     /// The folder that it is made from.
     pub context: Utf8PathBuf,
@@ -76,12 +77,12 @@ impl Kitchen<'_> {
     /// Makes images, and says of each by its name the digests of the images that it is based on.
     ///
     /// # Errors
-    /// What BuildKit said.
+    /// What `BuildKit` said.
     pub fn make(&self, targets: &[Target]) -> Result<BTreeMap<String, Vec<String>>> {
         let file = self.folder.join("bake.json");
         let said = self.folder.join("metadata.json");
         let text = serde_json::to_vec_pretty(&self.file(targets)).unwrap_or_default();
-        fs::write(&file, text).map_err(failed("writing", &file))?;
+        atomic(&file, Durable::No, &text)?;
         let mut command = Command::new("docker");
         command
             .args(["buildx", "bake", "--progress", "plain", "--file"])
@@ -99,7 +100,7 @@ impl Kitchen<'_> {
         command.env("BUILDX_METADATA_PROVENANCE", "min");
         let log = self.run(&mut command)?;
         let path = self.folder.join("buildkit.log");
-        fs::write(&path, &log.stderr).map_err(failed("writing", &path))?;
+        atomic(&path, Durable::No, &log.stderr)?;
         if !log.status.success() {
             return Err(complaint(&String::from_utf8_lossy(&log.stderr)));
         }
@@ -164,7 +165,7 @@ impl Kitchen<'_> {
     }
 }
 
-/// What BuildKit complained of: its last lines, without those that only say how far it was.
+/// What `BuildKit` complained of: its last lines, without those that only say how far it was.
 fn complaint(log: &str) -> Error {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let start = lines

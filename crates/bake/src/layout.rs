@@ -8,7 +8,7 @@
 //!          .taskwright/                  the lock, and what BuildKit is writing
 //! ```
 //!
-//! What comes from BuildKit is read in whole before it is taken in: a layer is what its name says, or it is refused.
+//! What comes from `BuildKit` is read in whole before it is taken in: a layer is what its name says, or it is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -146,7 +146,7 @@ impl Layout {
         self.folder.join("blobs/sha256").join(digest.hex())
     }
 
-    /// Gives BuildKit the layers of the bases, so that it does not write them again: a folder to export to.
+    /// Gives `BuildKit` the layers of the bases, so that it does not write them again: a folder to export to.
     ///
     /// # Errors
     /// The folder cannot be made.
@@ -165,7 +165,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Takes in what BuildKit has exported to a folder, and says which image it is.
+    /// Takes in what `BuildKit` has exported to a folder, and says which image it is.
     ///
     /// # Errors
     /// Something is missing there, or is not what its name says.

@@ -1,4 +1,4 @@
-//! Bakes the images of built tasks: from pinned bases, by one call of BuildKit, the same bytes wherever that is; and makes the tasks that
+//! Bakes the images of built tasks: from pinned bases, by one call of `BuildKit`, the same bytes wherever that is; and makes the tasks that
 //! name them by digest.
 //!
 //! ```text
@@ -123,7 +123,7 @@ pub struct Report {
     pub tasks: Vec<TaskBaked>,
     /// Bases that were resolved and stand for something else than before.
     pub bases: Vec<BaseMoved>,
-    /// How many images BuildKit made.
+    /// How many images `BuildKit` made.
     pub made: usize,
     /// How many images went into the engine.
     pub loaded: usize,
@@ -133,7 +133,7 @@ pub struct Report {
 pub trait Observer {
     /// Another bake is at work.
     fn waiting(&self, holder: &str);
-    /// BuildKit begins to make images.
+    /// `BuildKit` begins to make images.
     fn making(&self, images: usize);
 }
 

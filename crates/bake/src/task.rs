@@ -179,7 +179,7 @@ fn image(task: &Utf8Path, folder: &Utf8Path, service: &str, build: &Value) -> Re
                     ("dockerfile", Value::String(name)) => file = name,
                     ("target", Value::String(name)) => stage = Some(name.clone()),
                     ("args", Value::Object(said)) => {
-                        args.extend(said.iter().map(|(name, value)| (name.clone(), plain(value))))
+                        args.extend(said.iter().map(|(name, value)| (name.clone(), plain(value))));
                     }
                     ("args", Value::Array(said)) => args.extend(said.iter().filter_map(|line| {
                         let (name, value) = line.as_str()?.split_once('=')?;

@@ -6,8 +6,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use taskwright_language::model::{Control, Verdict};
 
-use crate::lock::line;
-
 /// What the lock says of a task's images.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,4 +117,12 @@ impl Controls {
         }
         lines
     }
+}
+
+/// A line of the lock.
+pub(crate) fn line(label: &str, value: &str) -> String {
+    let is_bare =
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let value = toml::Value::from(value);
+    if is_bare { format!("{label} = {value}\n") } else { format!("{} = {value}\n", toml::Value::from(label)) }
 }

@@ -8,7 +8,7 @@ use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{advised, io_error};
-use crate::evidence::{Controls, Images};
+use crate::evidence::{Controls, Images, line};
 use taskwright_base::text::clean;
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
@@ -278,14 +278,6 @@ impl LockEntry {
             .map(|((label, old), (_, new))| format!("{label}: {} -> {}", show(old), show(new)))
             .collect()
     }
-}
-
-/// A line of the lock.
-pub(crate) fn line(label: &str, value: &str) -> String {
-    let is_bare =
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    let value = toml::Value::from(value);
-    if is_bare { format!("{label} = {value}\n") } else { format!("{} = {value}\n", toml::Value::from(label)) }
 }
 
 #[cfg(test)]

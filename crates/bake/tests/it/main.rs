@@ -1,4 +1,4 @@
-//! Bakes small tasks with the real BuildKit.
+//! Bakes small tasks with the real `BuildKit`.
 
 mod bakes;
 mod refuses;

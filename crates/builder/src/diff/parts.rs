@@ -112,11 +112,12 @@ const TASK_TOML: Keys = &[
 
 /// The files of a task by hand, without `task.toml`, whose keys are looked at.
 const FILES: Keys =
-    &[("README.md", Some(Level::Patch)), ("solution", Some(Level::Patch)), ("tests", Some(Level::Minor))];
+    &[("README.md", Some(Level::Patch)), ("solution/", Some(Level::Patch)), ("tests/", Some(Level::Minor))];
 
 fn look_up(table: Keys, name: &str) -> Meaning {
     let fits = |key: &str| {
-        name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '/']))
+        name.strip_prefix(key)
+            .is_some_and(|rest| rest.is_empty() || key.ends_with('/') || rest.starts_with(['.', '/']))
     };
     table.iter().find(|(key, _)| fits(key)).map_or(Some(Level::Major), |(_, meaning)| *meaning)
 }
