@@ -97,15 +97,20 @@ fn broken(result: &EvaluationResult) -> Option<Judged> {
     Some(Judged::not_measured(format!("{missing} of {}: {message}", count(of, "sample"))))
 }
 
+/// A candidate that every sample says something of; else what is to be said, with what a refusal is.
+fn measured(ran: &Ran, refused: Verdict) -> Result<&Scored, Judged> {
+    match ran {
+        Ran::Refused(why) => Err(Judged { verdict: refused, detail: format!("it is refused: {why}") }),
+        Ran::Scored(scored) => broken(&scored.result).map_or(Ok(scored), Err),
+    }
+}
+
 /// How the baseline must do: every sample is scored, and none fails.
 pub fn baseline(ran: &Ran) -> Judged {
-    let scored = match ran {
-        Ran::Refused(why) => return Judged::fail(format!("it is refused: {why}")),
-        Ran::Scored(scored) => scored,
+    let scored = match measured(ran, Verdict::Fail) {
+        Ok(scored) => scored,
+        Err(judged) => return judged,
     };
-    if let Some(broken) = broken(&scored.result) {
-        return broken;
-    }
     let sum = &scored.result.aggregate;
     if sum.candidate_errors > 0 {
         let detail = scored.result.samples.iter().find_map(|sample| match &sample.outcome {
@@ -146,13 +151,10 @@ pub fn noise(first: &Scored, again: Option<&Scored>, is_deterministic: bool) -> 
 
 /// How the baseline must do when it is scored again.
 pub fn repeat(first: &Scored, again: &Ran, is_deterministic: bool) -> Judged {
-    let again = match again {
-        Ran::Refused(why) => return Judged::fail(format!("it is refused: {why}")),
-        Ran::Scored(again) => again,
+    let again = match measured(again, Verdict::Fail) {
+        Ok(again) => again,
+        Err(judged) => return judged,
     };
-    if let Some(broken) = broken(&again.result) {
-        return broken;
-    }
     if !is_deterministic {
         let difference = first.mean().zip(again.mean()).map(|(first, again)| again - first);
         return Judged::pass(format!(
@@ -181,9 +183,12 @@ impl Yardstick<'_> {
         }
     }
 
-    /// How much better than the baseline a candidate is; negative if it is worse, none if either has no score.
-    fn gained(&self, scored: &Scored) -> Option<f64> {
-        Some(self.gain(scored.mean()?, self.baseline.mean()?))
+    /// A candidate that was measured, and how much better than the baseline it is: negative if it is worse.
+    fn gained<'r>(&self, ran: &'r Ran, refused: Verdict) -> Result<(&'r Scored, f64), Judged> {
+        let scored = measured(ran, refused)?;
+        let means = scored.mean().zip(self.baseline.mean());
+        let (mean, baseline) = means.ok_or_else(|| Judged::not_measured("there is no score"))?;
+        Ok((scored, self.gain(mean, baseline)))
     }
 
     fn said(&self, gained: f64) -> String {
@@ -198,34 +203,28 @@ impl Yardstick<'_> {
 
     /// What must be better than the baseline.
     pub fn better(&self, ran: &Ran) -> Judged {
-        let scored = match ran {
-            Ran::Refused(why) => return Judged::fail(format!("it is refused: {why}")),
-            Ran::Scored(scored) => scored,
-        };
-        if let Some(broken) = broken(&scored.result) {
-            return broken;
-        }
-        let Some(gained) = self.gained(scored) else { return Judged::not_measured("there is no score") };
-        if !scored.result.aggregate.is_feasible() {
-            return Judged::fail("it does not hold the objective's constraints");
-        }
-        if gained > self.noise { Judged::pass(self.said(gained)) } else { Judged::fail(self.said(gained)) }
+        self.ranked(ran, Verdict::Pass, Verdict::Fail)
     }
 
     /// What must not be better than the baseline.
     pub fn no_better(&self, ran: &Ran) -> Judged {
-        let scored = match ran {
-            Ran::Refused(why) => return Judged::pass(format!("it is refused: {why}")),
-            Ran::Scored(scored) => scored,
+        self.ranked(ran, Verdict::Fail, Verdict::Pass)
+    }
+
+    /// What it means that a candidate is better than the baseline, and that it is not.
+    fn ranked(&self, ran: &Ran, if_better: Verdict, if_not: Verdict) -> Judged {
+        let (scored, gained) = match self.gained(ran, if_not) {
+            Ok(gained) => gained,
+            Err(judged) => return judged,
         };
-        if let Some(broken) = broken(&scored.result) {
-            return broken;
-        }
-        let Some(gained) = self.gained(scored) else { return Judged::not_measured("there is no score") };
         if !scored.result.aggregate.is_feasible() {
-            return Judged::pass("it does not hold the objective's constraints");
+            return Judged {
+                verdict: if_not,
+                detail: "it does not hold the objective's constraints".to_owned(),
+            };
         }
-        if gained > self.noise { Judged::fail(self.said(gained)) } else { Judged::pass(self.said(gained)) }
+        let verdict = if gained > self.noise { if_better } else { if_not };
+        Judged { verdict, detail: self.said(gained) }
     }
 
     /// What must not be better than the baseline by more than the luck of which samples there are: differences sample by sample,
@@ -250,14 +249,10 @@ impl Yardstick<'_> {
     /// What must score as a failure does: worse than the baseline, or, where the baseline itself scores nothing, the failure value
     /// on every sample.
     pub fn failure(&self, ran: &Ran) -> Judged {
-        let scored = match ran {
-            Ran::Refused(why) => return Judged::pass(format!("it is refused: {why}")),
-            Ran::Scored(scored) => scored,
+        let (scored, gained) = match self.gained(ran, Verdict::Pass) {
+            Ok(gained) => gained,
+            Err(judged) => return judged,
         };
-        if let Some(broken) = broken(&scored.result) {
-            return broken;
-        }
-        let Some(gained) = self.gained(scored) else { return Judged::not_measured("there is no score") };
         #[expect(clippy::float_cmp, reason = "the scorer was told to give this very number")]
         let is_failure = |(_, value): (&str, f64)| value == self.objective.failure_value;
         if gained < -self.noise {
