@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use taskwright_testing::test;
 
@@ -21,6 +22,14 @@ struct Running {
     address: SocketAddr,
     remote: Remote,
     service: std::sync::Arc<crate::service::Service>,
+}
+
+/// Held by a test of hundreds of connections: both ends are open files of this process, and where it may have a thousand, there is
+/// room for one such test at a time.
+static CROWD: Mutex<()> = Mutex::new(());
+
+fn crowd() -> MutexGuard<'static, ()> {
+    CROWD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn start() -> Running {
@@ -203,6 +212,7 @@ fn bodies_are_bounded() {
 
 #[test]
 fn hundreds_of_half_sent_bodies_share_one_budget_of_memory() {
+    let _crowd = crowd();
     let running = start_within(Memory::of(1 << 20, Duration::from_millis(100)), Turns::new());
     let head = "POST /v1/submit HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n";
     let half = format!("{head}{}", " ".repeat(50_000));
@@ -346,9 +356,10 @@ fn an_upload_is_imported_once_and_an_oversized_one_not_at_all() {
 
 #[test]
 fn a_thousand_requests_at_once_are_answered_and_no_budget_is_overdrawn() {
+    let _crowd = crowd();
     let running = start();
     let results: Vec<Result<Value, Failure>> = std::thread::scope(|scope| {
-        // A hundred at a time: both ends of a connection are open files of this process, which may have a thousand.
+        // A hundred at a time.
         let ask = |first: u32| {
             let running = &running;
             scope.spawn(move || {
