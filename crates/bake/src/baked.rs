@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
+use taskwright_base::copy::copy_without;
 use taskwright_base::error::failed;
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Digest, Error, Result};
@@ -30,25 +32,9 @@ pub fn write(built: &BuiltTask, names: &BTreeMap<String, String>, folder: &Utf8P
     // Harbor uploads what lies in an environment that says neither how it is built nor how it is composed.
     let is_composed = built.folder.join("environment").join(COMPOSE).is_file();
     let is_left = |path: &str| named(path) || (!is_composed && path.starts_with("environment/"));
-    for entry in WalkDir::new(&built.folder).sort_by_file_name() {
-        let entry = entry.map_err(|error| Error::new(format!("reading `{}`: {error}", built.folder)))?;
-        let from = Utf8Path::from_path(entry.path()).ok_or_else(|| {
-            Error::new(format!("`{}` has a name that is not UTF-8", entry.path().display()))
-        })?;
-        let path = from.strip_prefix(&built.folder).unwrap_or(from);
-        if is_left(path.as_str()) {
-            continue;
-        }
-        let to = folder.join(path);
-        if entry.file_type().is_dir() {
-            fs::create_dir_all(&to).map_err(failed("creating", &to))?;
-        } else if entry.file_type().is_symlink() {
-            let target = fs::read_link(from).map_err(failed("reading", from))?;
-            std::os::unix::fs::symlink(target, &to).map_err(failed("linking", &to))?;
-        } else {
-            fs::copy(from, &to).map_err(failed("copying", from))?;
-        }
-    }
+    let is_left_out =
+        |path: &Path| path.strip_prefix(&built.folder).is_ok_and(|path| is_left(&path.to_string_lossy()));
+    copy_without(built.folder.as_std_path(), folder.as_std_path(), &is_left_out)?;
     prune(folder)?;
     for (part, main) in [("environment", MAIN), ("tests", VERIFIER)] {
         compose(built, names, &folder.join(part), main)?;

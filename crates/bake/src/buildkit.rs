@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -11,10 +11,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use taskwright_base::error::failed;
 use taskwright_base::git::identity;
-use taskwright_base::process::{self, Limits, NoOutput};
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 use taskwright_language::workspace::Bake;
+
+use crate::docker;
 
 /// How long `BuildKit` is given: a cold bake installs packages, under emulation perhaps.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
@@ -98,7 +99,7 @@ impl Kitchen<'_> {
         // What a call was given and when says nothing of an image. Every path in the file is ours.
         command.env("BUILDX_NO_DEFAULT_ATTESTATIONS", "1").env("BUILDX_BAKE_ENTITLEMENTS_FS", "0");
         command.env("BUILDX_METADATA_PROVENANCE", "min");
-        let log = self.run(&mut command)?;
+        let log = docker::run(&mut command, PATIENCE, self.stop)?;
         let path = self.folder.join("buildkit.log");
         atomic(&path, Durable::No, &log.stderr)?;
         if !log.status.success() {
@@ -120,19 +121,6 @@ impl Kitchen<'_> {
             .into_iter()
             .filter_map(|(name, value)| Some((name, bases(serde_json::from_value(value).ok()?))))
             .collect())
-    }
-
-    fn run(&self, command: &mut Command) -> Result<process::Output> {
-        let stop = || self.stop.load(Ordering::Relaxed);
-        let limits = Limits { time: PATIENCE, stop: &stop, ..Limits::of(PATIENCE) };
-        process::run(command, &limits).map_err(|no| match no {
-            NoOutput::Failed(error) => Error::new(format!("`docker` cannot be run: {error}"))
-                .hint("`cargo xtask doctor --for bake` says what baking needs, and how to get it"),
-            NoOutput::TimedOut(time) => {
-                Error::new(format!("BuildKit did not end within {} hours", time.as_secs() / 3600))
-            }
-            NoOutput::Stopped => Error::interrupted(),
-        })
     }
 
     fn file(&self, targets: &[Target]) -> Value {

@@ -10,9 +10,10 @@ use std::time::Duration;
 use camino::Utf8Path;
 use serde_json::json;
 use taskwright_base::error::{failed, failed_to};
-use taskwright_base::process::{self, Limits, NoOutput, Output};
+use taskwright_base::process::Output;
 use taskwright_base::{Error, Result};
 
+use crate::docker;
 use crate::layout::{Descriptor, Layout};
 
 /// How long the engine is given to take in, or to push, images.
@@ -81,7 +82,8 @@ pub fn load(layout: &Layout, images: &[Named<'_>], bases: &[Descriptor], stop: &
 /// What Docker said.
 pub fn push(images: &[Named<'_>], stop: &AtomicBool) -> Result<()> {
     for image in images {
-        let output = docker(Command::new("docker").args(["push", "--quiet", &image.tagged()]), stop)?;
+        let output =
+            docker::run(Command::new("docker").args(["push", "--quiet", &image.tagged()]), PATIENCE, stop)?;
         if !output.status.success() {
             return Err(failure(&format!("pushing `{}`", image.tagged()), &output).hint(
                 "`docker login` for that registry; `[bake] registry` in taskwright.toml says where images go",
@@ -97,7 +99,7 @@ fn present(images: &[Named<'_>], stop: &AtomicBool) -> Result<BTreeSet<String>> 
     command.args(["image", "inspect", "--format", "{{json .RepoDigests}}"]);
     command.args(images.iter().map(Named::pinned));
     // One that is missing makes it fail, and the others are said all the same.
-    let output = docker(&mut command, stop)?;
+    let output = docker::run(&mut command, PATIENCE, stop)?;
     let known: BTreeSet<String> = String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<Vec<String>>(line).ok())
@@ -118,7 +120,8 @@ fn send(
     let folder = layout.work();
     let path = folder.join("load.tar");
     archive(layout, images, spared, &path)?;
-    let output = docker(Command::new("docker").args(["load", "--quiet", "--input"]).arg(&path), stop);
+    let output =
+        docker::run(Command::new("docker").args(["load", "--quiet", "--input"]).arg(&path), PATIENCE, stop);
     let _ = std::fs::remove_file(&path);
     let output = output?;
     if output.status.success() { Ok(()) } else { Err(failure("`docker load`", &output)) }
@@ -164,18 +167,6 @@ fn archive(
         }
     }
     archive.finish().map_err(failed_to("writing the archive of images"))
-}
-
-fn docker(command: &mut Command, stop: &AtomicBool) -> Result<Output> {
-    let stop = || stop.load(Ordering::Relaxed);
-    let limits = Limits { time: PATIENCE, stop: &stop, ..Limits::of(PATIENCE) };
-    process::run(command, &limits).map_err(|no| match no {
-        NoOutput::Failed(error) => Error::new(format!("`docker` cannot be run: {error}")),
-        NoOutput::TimedOut(time) => {
-            Error::new(format!("`docker` did not end within {} hours", time.as_secs() / 3600))
-        }
-        NoOutput::Stopped => Error::interrupted(),
-    })
 }
 
 fn failure(doing: &str, output: &Output) -> Error {

@@ -83,6 +83,11 @@ pub struct Layout {
     index: Index,
 }
 
+/// Where in a folder of images work is done.
+pub fn work_in(folder: &Utf8Path) -> Utf8PathBuf {
+    folder.join(".taskwright")
+}
+
 impl Layout {
     /// Opens the folder, or makes it.
     ///
@@ -110,7 +115,7 @@ impl Layout {
 
     /// Where work is done.
     pub fn work(&self) -> Utf8PathBuf {
-        self.folder.join(".taskwright")
+        work_in(&self.folder)
     }
 
     /// An image by its name, if its manifest is still there.

@@ -22,7 +22,7 @@
 mod baked;
 mod buildkit;
 mod differ;
-mod dockerfile;
+mod docker;
 mod engine;
 mod layout;
 mod provenance;
@@ -38,22 +38,27 @@ use serde::Serialize;
 use taskwright_base::digest::Hasher;
 use taskwright_base::error::failed;
 use taskwright_base::lock::{Attempt, LockFile, Wait};
+use taskwright_base::text::count;
 use taskwright_base::{Digest, Error, Result};
-use taskwright_builder::Workspace;
 use taskwright_builder::evidence::Images;
-use taskwright_builder::lock::Lock;
+use taskwright_builder::lock::{self, Lock};
+use taskwright_builder::{Observer, Workspace};
 use taskwright_harbor::digest::content_digest;
 use taskwright_language::workspace::Platform;
 
 use crate::buildkit::{Kitchen, Target};
 use crate::engine::Named;
 use crate::layout::{Descriptor, Layout};
-use crate::task::BuiltTask;
+use crate::task::{BuiltTask, Image};
 
 /// Moves when the same inputs would give other images.
 const RECIPE: u64 = 1;
 /// What the names of bases begin with in the layout.
 const BASE: &str = "base/";
+/// What the names of folders begin with that `BuildKit` exports to.
+const WORK: &str = "bake-";
+/// What those of folders begin with that hold a baked task before it is in its place.
+const STAGED: &str = ".taskwright-";
 
 /// Where images go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,14 +134,6 @@ pub struct Report {
     pub loaded: usize,
 }
 
-/// What is told while it goes on.
-pub trait Observer {
-    /// Another bake is at work.
-    fn waiting(&self, holder: &str);
-    /// `BuildKit` begins to make images.
-    fn making(&self, images: usize);
-}
-
 /// Bakes the images of tasks that are built and up to date.
 ///
 /// # Errors
@@ -148,8 +145,8 @@ pub fn bake(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Report> {
-    let mut layout = Layout::open(&workspace.images_dir())?;
-    let work = layout.work();
+    let folder = workspace.images_dir();
+    let work = layout::work_in(&folder);
     fs::create_dir_all(&work).map_err(failed("creating", &work))?;
     let stopped = || stop.load(Ordering::Relaxed);
     let waiting = |holder: &str| observer.waiting(holder);
@@ -157,13 +154,25 @@ pub fn bake(
         Attempt::Held(file) => file,
         Attempt::Busy(_) | Attempt::Stopped => return Err(Error::interrupted()),
     };
-    // Another bake may have been at work meanwhile.
-    layout = Layout::open(&workspace.images_dir())?;
+    for (folder, prefix) in [(&work, WORK), (&workspace.baked_dir(), STAGED)] {
+        sweep(folder, prefix)?;
+    }
+    let layout = Layout::open(&folder)?;
     let lock = Lock::read(&workspace.lock_file())?.unwrap_or_default();
     let platforms = if options.platforms.is_empty() { &workspace.bake.platforms } else { &options.platforms };
     let platforms: Vec<_> =
         platforms.iter().collect::<BTreeSet<_>>().into_iter().map(|one| one.word()).collect();
     Bake { workspace, options, observer, stop, lock, layout, platforms, report: Report::default() }.run(names)
+}
+
+/// Removes what a bake that was killed has left.
+fn sweep(folder: &Utf8Path, prefix: &str) -> Result<()> {
+    for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+        if entry.file_name().starts_with(prefix) {
+            fs::remove_dir_all(entry.path()).map_err(failed("removing", entry.path()))?;
+        }
+    }
+    Ok(())
 }
 
 struct Bake<'a> {
@@ -181,14 +190,14 @@ impl Bake<'_> {
     fn run(mut self, names: &[String]) -> Result<Report> {
         let tasks = names.iter().map(|name| BuiltTask::read(name, &self.workspace.out.join(name)));
         let tasks: Vec<BuiltTask> = tasks.collect::<Result<_>>()?;
-        let work = tempfile::Builder::new().prefix("bake-").tempdir_in(self.layout.work());
+        let work = tempfile::Builder::new().prefix(WORK).tempdir_in(self.layout.work());
         let work = work.map_err(failed("creating", &self.layout.work()))?;
         let work = Utf8Path::from_path(work.path())
             .ok_or_else(|| Error::new("the folder of images has a name that is not UTF-8"))?;
         let bases = self.bases(&tasks, work)?;
         let mut images = Vec::new();
         for task in &tasks {
-            let inputs = self.inputs(&task.name, &bases)?;
+            let inputs = self.inputs(task, &bases)?;
             if self.is_still(task, &inputs) {
                 self.report.tasks.push(self.known(task));
             } else {
@@ -221,7 +230,7 @@ impl Bake<'_> {
 
     /// The digest of every base that has none of its own in a Dockerfile, by its name.
     fn bases(&mut self, tasks: &[BuiltTask], work: &Utf8Path) -> Result<BTreeMap<String, String>> {
-        let all = tasks.iter().flat_map(|task| &task.images).flat_map(|image| image.dockerfile.open_bases());
+        let all = tasks.iter().flat_map(|task| &task.images).flat_map(Image::open_bases);
         let all: BTreeSet<&str> = all.collect();
         let known = |name: &str| self.lock.bases.get(name).filter(|_| !self.options.update_bases);
         let mut bases: BTreeMap<String, String> =
@@ -233,10 +242,6 @@ impl Bake<'_> {
         };
         let asked: Vec<&str> = all.iter().copied().filter(|name| !is_here(name)).collect();
         if asked.is_empty() || self.options.intent == Intent::Check {
-            if let Some(name) = all.iter().find(|name| !bases.contains_key(**name)) {
-                // What is not resolved changes every task that has it.
-                bases.insert((*name).to_owned(), "unresolved".to_owned());
-            }
             return Ok(bases);
         }
         if self.options.intent == Intent::Locked
@@ -261,7 +266,7 @@ impl Bake<'_> {
                 is_timeless: false,
             })
             .collect();
-        self.observer.making(targets.len());
+        self.observer.working(&format!("BuildKit makes {}", count(targets.len() as u64, "image")));
         let made = self.kitchen(work, false).make(&targets)?;
         for (number, name) in asked.into_iter().enumerate() {
             let digest = made.get(&format!("base_{number}")).and_then(|bases| bases.first()).cloned();
@@ -291,7 +296,8 @@ impl Bake<'_> {
     }
 
     /// Everything that a task's images and its baked form are made from.
-    fn inputs(&self, name: &str, bases: &BTreeMap<String, String>) -> Result<Digest> {
+    fn inputs(&self, task: &BuiltTask, bases: &BTreeMap<String, String>) -> Result<Digest> {
+        let name = &task.name;
         let entry = self.lock.tasks.get(name).ok_or_else(|| {
             Error::new(format!("the lock does not know the task `{name}`"))
                 .hint("run `cargo xtask build-tasks`: what is baked is what the lock says was built")
@@ -301,9 +307,10 @@ impl Bake<'_> {
         hasher.field(self.workspace.bake.registry.as_bytes());
         hasher.field(self.platforms.join(",").as_bytes());
         hasher.field(&RECIPE.to_le_bytes());
-        for (name, digest) in bases {
+        // One that is not resolved is like no digest.
+        for name in task.images.iter().flat_map(Image::open_bases) {
             hasher.field(name.as_bytes());
-            hasher.field(digest.as_bytes());
+            hasher.field(bases.get(name).map_or(&[][..], |digest| digest.as_bytes()));
         }
         Ok(hasher.finish())
     }
@@ -314,10 +321,9 @@ impl Bake<'_> {
             return false;
         };
         let place = self.workspace.baked_dir().join(&task.name);
-        let is_here = |image: &task::Image| {
-            let image = self.layout.named(&format!("{}/{}", task.name, image.service));
-            image
-                .is_some_and(|found| images.digest.values().any(|digest| *digest == found.digest.to_string()))
+        let is_here = |image: &Image| {
+            let found = self.layout.named(&format!("{}/{}", task.name, image.service));
+            found.map(|found| found.digest.to_string()).as_ref() == images.digest.get(&image.service)
         };
         !self.options.force
             && images.inputs == inputs.to_string()
@@ -376,7 +382,7 @@ impl Bake<'_> {
             for target in targets.values() {
                 self.layout.lend(&target.to, &lent)?;
             }
-            self.observer.making(targets.len());
+            self.observer.working(&format!("BuildKit makes {}", count(targets.len() as u64, "image")));
             let (inputs, targets): (Vec<Digest>, Vec<Target>) = targets.into_iter().unzip();
             self.kitchen(work, self.options.force).make(&targets)?;
             self.report.made = targets.len();
@@ -483,19 +489,19 @@ impl Bake<'_> {
             .collect();
         let out = self.workspace.baked_dir();
         fs::create_dir_all(&out).map_err(failed("creating", &out))?;
-        let staged = tempfile::Builder::new()
-            .prefix(".taskwright-")
-            .tempdir_in(&out)
-            .map_err(failed("creating", &out))?;
+        let staged =
+            tempfile::Builder::new().prefix(STAGED).tempdir_in(&out).map_err(failed("creating", &out))?;
         let staged = Utf8PathBuf::try_from(staged.path().join(&task.name))
             .map_err(|error| Error::new(error.to_string()))?;
         fs::create_dir(&staged).map_err(failed("creating", &staged))?;
         let harbor = baked::write(task, &names, &staged)?;
         if let Some(entry) = self.lock.tasks.get(&task.name) {
-            for (service, image) in images {
-                let name = format!("{}/{service}", task.name);
-                sbom::write(&self.layout, &name, image)?;
-                provenance::write(self.workspace, &self.layout, &name, image, entry, bases)?;
+            for image in &task.images {
+                let Some(made) = images.get(&image.service) else { continue };
+                let name = format!("{}/{}", task.name, image.service);
+                let own = image.open_bases().filter_map(|base| Some((base, bases.get(base)?.as_str())));
+                sbom::write(&self.layout, &name, made)?;
+                provenance::write(self.workspace, &self.layout, &name, made, entry, &own.collect())?;
             }
         }
         let entry = self.lock.tasks.get_mut(&task.name);
@@ -515,15 +521,18 @@ impl Bake<'_> {
     fn conclude(mut self, bases: &BTreeMap<String, String>) -> Result<Report> {
         if self.options.intent == Intent::Bake {
             // A build may have written the lock meanwhile: what it says of tasks is its own.
-            let mut lock = Lock::read(&self.workspace.lock_file())?.unwrap_or_default();
-            for (name, entry) in &mut lock.tasks {
-                if let Some(ours) = self.lock.tasks.get(name).filter(|ours| ours.tree == entry.tree) {
-                    entry.images.clone_from(&ours.images);
+            let mut now = Lock::default();
+            lock::amend(self.workspace, self.observer, self.stop, |lock| {
+                for (name, entry) in &mut lock.tasks {
+                    if let Some(ours) = self.lock.tasks.get(name).filter(|ours| ours.tree == entry.tree) {
+                        entry.images.clone_from(&ours.images);
+                    }
                 }
-            }
-            lock.bases.extend(bases.iter().map(|(name, digest)| (name.clone(), digest.clone())));
-            lock.text().write(&self.workspace.lock_file())?;
-            self.lock = lock;
+                lock.bases.extend(bases.iter().map(|(name, digest)| (name.clone(), digest.clone())));
+                now.clone_from(lock);
+                Ok(())
+            })?;
+            self.lock = now;
         }
         let is_known = |name: &str| {
             name.starts_with(BASE)

@@ -25,7 +25,7 @@ pub fn write(
     name: &str,
     image: &Descriptor,
     entry: &LockEntry,
-    bases: &BTreeMap<String, String>,
+    bases: &BTreeMap<&str, &str>,
 ) -> Result<Utf8PathBuf> {
     let digest = |said: &str| json!({"sha256": said.trim_start_matches("sha256:")});
     let inputs = [

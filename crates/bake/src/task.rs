@@ -7,9 +7,9 @@ use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use serde_json::{Map, Value};
 use taskwright_base::error::failed;
 use taskwright_base::{Digest, Error, Result};
+use taskwright_builder::dockerfile::{Dockerfile, Sources};
 use walkdir::WalkDir;
 
-use crate::dockerfile::{Dockerfile, Sources};
 use taskwright_base::digest::Hasher;
 
 /// The service that the optimizer, or a task's agent, works in.
@@ -67,6 +67,11 @@ impl BuiltTask {
 }
 
 impl Image {
+    /// The names of its bases that have no digest of their own.
+    pub fn open_bases(&self) -> impl Iterator<Item = &str> {
+        self.dockerfile.bases().filter(|base| !base.contains("@sha256:"))
+    }
+
     /// What the image is made from: its Dockerfile with pinned bases, and every file that this may copy. Two images with the same
     /// digest are one image.
     ///
@@ -197,7 +202,12 @@ fn image(task: &Utf8Path, folder: &Utf8Path, service: &str, build: &Value) -> Re
     let context = inside(task, &folder.join(place))?;
     let path = context.join(file);
     let text = fs::read_to_string(&path).map_err(failed("reading", &path))?;
-    let dockerfile = Dockerfile::parse(&text).map_err(|error| error.within(format_args!("`{path}`")))?;
+    let dockerfile = Dockerfile::parse(&text);
+    // What it would be is only known when the image is built.
+    if let Some(base) = dockerfile.bases().find(|base| base.contains('$')) {
+        let what = format!("`{path}`: the base `{base}` is named by a variable, so it cannot be pinned");
+        return Err(Error::new(what).hint("write the image's name in the `FROM` line"));
+    }
     Ok(Image { service: service.to_owned(), context, dockerfile, args, stage })
 }
 

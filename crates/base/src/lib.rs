@@ -5,6 +5,7 @@
 //! - [`lock`]: one process at a time, named to whoever waits.
 //! - [`write`]: files that are whole or as they were.
 //! - [`chained_log`], [`journal`]: checksummed lines that are only appended to, and a loss of any of them is noticed.
+//! - [`copy`]: copies with the same rights whatever the umask is.
 //! - [`folder`]: opening what others wrote without following a link.
 //! - [`stamp`]: whether a file is the one that was read before, without reading it.
 //! - [`tree`]: which paths and links a tree of files may hold.
@@ -18,6 +19,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::iter_over_hash_type, clippy::too_many_lines))]
 
 pub mod chained_log;
+pub mod copy;
 pub mod digest;
 pub mod error;
 pub mod folder;

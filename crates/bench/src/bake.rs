@@ -9,7 +9,7 @@ use anyhow::ensure;
 use camino::Utf8Path;
 use taskwright::exit::Status;
 use taskwright::output::say;
-use taskwright_bake::{Intent, Observer, Options, Output, Report, bake};
+use taskwright_bake::{Intent, Options, Output, Report, bake};
 use taskwright_builder::{self as builder, Silent, Workspace};
 
 use crate::frame::{Clock, Common, Place};
@@ -31,13 +31,6 @@ pub struct Arguments {
     place: Place,
     #[command(flatten)]
     common: Common,
-}
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn waiting(&self, _: &str) {}
-    fn making(&self, _: usize) {}
 }
 
 /// Which images the tasks of a workspace have.
@@ -128,7 +121,7 @@ fn baked(workspace: &Workspace, stop: &AtomicBool) -> anyhow::Result<Report> {
         update_bases: false,
         force: false,
     };
-    Ok(bake(workspace, &names, &options, &Quiet, stop)?)
+    Ok(bake(workspace, &names, &options, &Silent, stop)?)
 }
 
 fn name(number: usize) -> String {

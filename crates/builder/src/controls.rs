@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 use taskwright_base::{Error, Result};
 
 use crate::evidence::{Controls, Outcome};
-use crate::lock::{Lock, LockEntry};
+use crate::lock::{self, LockEntry};
 use crate::observe::Observer;
-use crate::workspace::{Workspace, WorkspaceLock};
+use crate::workspace::Workspace;
 
 const AGAIN: &str = "run `cargo xtask validate`, look at what it says, and commit `taskwright.lock`";
 
@@ -62,20 +62,20 @@ pub fn keep(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<bool> {
-    let _lock = WorkspaceLock::acquire(workspace, observer, stop)?;
-    let path = workspace.lock_file();
-    let mut lock = Lock::read(&path)?.unwrap_or_default();
-    let Some(entry) = lock.tasks.get_mut(task) else {
-        return Err(Error::new(format!("the lock says nothing of `{task}`"))
-            .hint("run `cargo xtask build-tasks`, and then this again"));
-    };
-    entry.controls = Some(controls);
-    lock.text().write(&path)
+    lock::amend(workspace, observer, stop, |lock| {
+        let entry = lock.tasks.get_mut(task).ok_or_else(|| {
+            Error::new(format!("the lock says nothing of `{task}`"))
+                .hint("run `cargo xtask build-tasks`, and then this again")
+        })?;
+        entry.controls = Some(controls);
+        Ok(())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::Lock;
     use taskwright_language::model::Verdict;
 
     fn entry(outcomes: &[(&str, Verdict)]) -> LockEntry {

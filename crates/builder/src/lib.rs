@@ -20,6 +20,7 @@ mod compile;
 pub mod controls;
 pub mod descriptions;
 pub mod diff;
+pub mod dockerfile;
 pub mod doctor;
 pub mod embedded;
 mod engine;

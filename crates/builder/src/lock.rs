@@ -3,12 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{advised, io_error};
 use crate::evidence::{Controls, Images, line};
+use crate::observe::Observer;
+use crate::workspace::{Workspace, WorkspaceLock};
 use taskwright_base::text::clean;
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
@@ -196,6 +199,23 @@ fn is_known(key: &str, value: &toml::Value) -> bool {
         ["tree", "harbor"].map(|label| (label.to_owned(), String::new().into())).into_iter().collect();
     entry.insert(key.to_owned(), value.clone());
     entry.try_into::<LockEntry>().is_ok()
+}
+
+/// Changes what the lock says besides what builds make of it, while no build is at work, and says whether it changed.
+///
+/// # Errors
+/// The lock cannot be read or written, or what the change says.
+pub fn amend(
+    workspace: &Workspace,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+    change: impl FnOnce(&mut Lock) -> Result<()>,
+) -> Result<bool> {
+    let _lock = WorkspaceLock::acquire(workspace, observer, stop)?;
+    let path = workspace.lock_file();
+    let mut lock = Lock::read(&path)?.unwrap_or_default();
+    change(&mut lock)?;
+    lock.text().write(&path)
 }
 
 /// A lock as text: the lines of each task, in the order of their names.

@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use serde_json::json;
-use taskwright_bake::{Intent, Observer, Options, Output, Report, bake};
-use taskwright_base::text::count;
+use taskwright_bake::{Intent, Options, Output, Report, bake};
 use taskwright_builder as builder;
 use taskwright_language::workspace::Platform;
 
@@ -62,14 +61,13 @@ enum Where {
 
 struct Talk;
 
-impl Observer for Talk {
+impl builder::Observer for Talk {
     fn waiting(&self, holder: &str) {
-        let who = if holder.is_empty() { "another process" } else { holder };
-        say(&format!("waiting: {who} is baking in this workspace"));
+        say(&output::waiting(holder, "at work"));
     }
 
-    fn making(&self, images: usize) {
-        say(&format!("BuildKit makes {}", count(images as u64, "image")));
+    fn working(&self, what: &str) {
+        say(what);
     }
 }
 
@@ -87,10 +85,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Ok(report) => report,
         Err(status) => return Ok(status),
     };
-    let is_there = |task: &&builder::TaskReport| {
-        matches!(task.status, builder::Status::Built | builder::Status::UpToDate)
-    };
-    let names: Vec<String> = built.tasks.iter().filter(is_there).map(|task| task.name.clone()).collect();
+    let names = tasks::standing(&built);
     let options = Options {
         intent: match (arguments.locked, arguments.check) {
             (true, _) => Intent::Locked,

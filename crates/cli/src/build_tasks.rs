@@ -215,8 +215,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn waiting(&self, holder: &str) {
-        let who = if holder.is_empty() { "another process" } else { holder };
-        let words = format!("waiting: {who} is building in this workspace");
+        let words = output::waiting(holder, "building");
         if self.json {
             let _ = output::print(&format!("{}\n", json!({"reason": "waiting", "holder": holder})));
         } else {

@@ -41,6 +41,12 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", shown(&named(text)));
 }
 
+/// That another process, "process 17" or nobody known, has to come to its end first.
+pub fn waiting(holder: &str, doing: &str) -> String {
+    let who = if holder.is_empty() { "another process" } else { holder };
+    format!("waiting: {who} is {doing} in this workspace")
+}
+
 /// What this program is called by who types it: an installed one by its name, every other one through cargo.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<&str> = LazyLock::new(|| {

@@ -6,7 +6,7 @@ use crate::exit::{self, Status};
 use crate::output::{self, say};
 use indicatif::ProgressBar;
 use taskwright_builder::{
-    self as builder, Failure, Intent, Observer, Options, Report, Status as TaskStatus, Workspace,
+    self as builder, Failure, Intent, Observer, Options, Report, Status as TaskStatus, TaskReport, Workspace,
 };
 use taskwright_language::Diagnostic;
 
@@ -15,14 +15,19 @@ struct Spinner(ProgressBar);
 
 impl Observer for Spinner {
     fn waiting(&self, holder: &str) {
-        let who = if holder.is_empty() { "another process" } else { holder };
-        self.0.suspend(|| say(&format!("waiting: {who} is building in this workspace")));
+        self.0.suspend(|| say(&output::waiting(holder, "building")));
     }
 
     fn working(&self, what: &str) {
         self.0.set_message(what.to_owned());
         self.0.tick();
     }
+}
+
+/// The names of the tasks that stand as their specs say.
+pub fn standing(report: &Report) -> Vec<String> {
+    let stands = |task: &&TaskReport| matches!(task.status, TaskStatus::Built | TaskStatus::UpToDate);
+    report.tasks.iter().filter(stands).map(|task| task.name.clone()).collect()
 }
 
 /// Builds, or only looks, and says what there is to say, of warnings those that matter to what comes then. An exit status

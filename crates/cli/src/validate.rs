@@ -13,7 +13,7 @@ use taskwright_base::Error;
 use taskwright_builder::controls;
 use taskwright_builder::evidence::Outcome;
 use taskwright_builder::lock::Lock;
-use taskwright_builder::{Intent, Options, Silent, Status as Built, Workspace};
+use taskwright_builder::{Intent, Options, Silent, Workspace};
 use taskwright_eval::controls::judge::Judged;
 use taskwright_eval::controls::{Rows, Scores, Subject, Tried, Tries, expectation, try_out};
 use taskwright_eval::{Cancel, ImportLimits, Store};
@@ -74,12 +74,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Ok(report) => report,
         Err(status) => return Ok(status),
     };
-    let is_there = |status: &Built| matches!(status, Built::Built | Built::UpToDate);
-    let names: Vec<&str> =
-        report.tasks.iter().filter(|task| is_there(&task.status)).map(|task| task.name.as_str()).collect();
     let mut all = Vec::new();
-    for name in names {
-        let validated = validate(&workspace, name, arguments, &stop).with_context(|| name.to_owned());
+    for name in &tasks::standing(&report) {
+        let validated = validate(&workspace, name, arguments, &stop).with_context(|| name.clone());
         match validated {
             Ok(validated) => all.push(validated),
             Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_interrupt) => {

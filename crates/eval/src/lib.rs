@@ -52,7 +52,6 @@ pub mod cancel;
 pub mod candidate;
 #[cfg(feature = "controls")]
 pub mod controls;
-mod copy;
 pub mod evaluation;
 pub mod failure;
 pub mod mode_a;

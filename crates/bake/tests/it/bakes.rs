@@ -113,3 +113,40 @@ fn what_stands_in_a_baked_tasks_place_is_moved_aside() {
     assert_eq!(fs::read_to_string(aside.join("tests/notes.txt")).unwrap(), "mine");
     assert!(!baked.join("tests/notes.txt").exists());
 }
+
+#[test]
+fn a_task_alone_is_what_it_was_among_others() {
+    needs_engine();
+    let space = Space::new(&["one", "two"]);
+    // Another name for the same image is another base.
+    let other = "taskwright.test/base:1";
+    let tag = std::process::Command::new("docker").args(["tag", BASE, other]).status().unwrap();
+    assert!(tag.success());
+    let dockerfile = space.task("two").join("environment/Dockerfile");
+    let text = fs::read_to_string(&dockerfile).unwrap().replace(BASE, other);
+    fs::write(&dockerfile, text).unwrap();
+    assert_eq!(space.bake(&options(Intent::Bake)).unwrap().bases.len(), 2);
+    let alone = space.bake_some(&["one"], &options(Intent::Check)).unwrap();
+    assert!(!alone.tasks[0].changed);
+    let _ = std::process::Command::new("docker").args(["image", "rm", other]).output();
+    // Where an image comes from does not name the bases of others.
+    let provenance =
+        fs::read_to_string(space.workspace.images_dir().join("provenance/one.main.json")).unwrap();
+    assert!(provenance.contains(BASE) && !provenance.contains(other));
+}
+
+#[test]
+fn what_a_killed_bake_left_goes() {
+    needs_engine();
+    let space = Space::new(&["again"]);
+    let left = [
+        space.workspace.images_dir().join(".taskwright/bake-1/blobs"),
+        space.workspace.baked_dir().join(".taskwright-1/again"),
+    ];
+    for folder in &left {
+        fs::create_dir_all(folder).unwrap();
+    }
+    space.bake(&options(Intent::Bake)).unwrap();
+    assert!(left.iter().all(|folder| !folder.parent().unwrap().exists()));
+    assert_eq!(files(&space.workspace.baked_dir()).iter().filter(|path| path.starts_with('.')).count(), 0);
+}

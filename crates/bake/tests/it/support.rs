@@ -4,10 +4,11 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_bake::{Intent, Observer, Options, Output, Report, bake};
+use taskwright_bake::{Intent, Options, Output, Report, bake};
 use taskwright_builder::lock::Lock;
 use taskwright_builder::{Silent, Workspace, build};
 use tempfile::TempDir;
+use walkdir::WalkDir;
 
 /// The base of all images here.
 pub const BASE: &str = "debian:trixie-slim";
@@ -15,13 +16,6 @@ pub const BASE: &str = "debian:trixie-slim";
 pub struct Space {
     _folder: TempDir,
     pub workspace: Workspace,
-}
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn waiting(&self, _: &str) {}
-    fn making(&self, _: usize) {}
 }
 
 /// What a bake is asked for where nothing is special.
@@ -65,11 +59,17 @@ impl Space {
     }
 
     pub fn bake(&self, options: &Options) -> Result<Report, taskwright_base::Error> {
+        self.bake_some(&[], options)
+    }
+
+    /// Builds all tasks, and bakes those of these names, or all.
+    pub fn bake_some(&self, names: &[&str], options: &Options) -> Result<Report, taskwright_base::Error> {
         let stop = AtomicBool::new(false);
         let built = build(&self.workspace, &taskwright_builder::Options::default(), &Silent, &stop).unwrap();
         assert!(built.is_success(), "{built:?}");
-        let names: Vec<_> = built.tasks.iter().map(|task| task.name.clone()).collect();
-        bake(&self.workspace, &names, options, &Quiet, &stop)
+        let all = built.tasks.iter().map(|task| task.name.clone());
+        let names: Vec<_> = all.filter(|name| names.is_empty() || names.contains(&name.as_str())).collect();
+        bake(&self.workspace, &names, options, &Silent, &stop)
     }
 
     pub fn lock(&self) -> Lock {
@@ -84,19 +84,7 @@ impl Space {
 
 /// The files of a folder, by path.
 pub fn files(folder: &Utf8Path) -> Vec<String> {
-    let mut found: Vec<String> = walkdir(folder, folder);
-    found.sort();
-    found
-}
-
-fn walkdir(root: &Utf8Path, folder: &Utf8Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in folder.read_dir_utf8().unwrap().flatten() {
-        if entry.file_type().unwrap().is_dir() {
-            found.extend(walkdir(root, entry.path()));
-        } else {
-            found.push(entry.path().strip_prefix(root).unwrap().to_string());
-        }
-    }
-    found
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().map(Result::unwrap);
+    let files = entries.filter(|entry| !entry.file_type().is_dir());
+    files.map(|file| file.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned()).collect()
 }

@@ -1,12 +1,12 @@
 //! Images of a built task that may be others tomorrow: what its Dockerfiles, its compose files and its `task.toml` name without
 //! a digest.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use camino::Utf8Path;
 use walkdir::WalkDir;
 
+use crate::dockerfile::Dockerfile;
 use crate::error::failed;
 use taskwright_base::rule::Rule;
 use taskwright_base::{Error, Result};
@@ -48,25 +48,7 @@ fn is_pinned(image: &str) -> bool {
 
 /// The images that a Dockerfile begins with, without the names of its own stages.
 fn of_dockerfile(text: &str) -> Vec<String> {
-    let mut stages = BTreeSet::new();
-    let mut images = Vec::new();
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        if !words.next().is_some_and(|word| word.eq_ignore_ascii_case("FROM")) {
-            continue;
-        }
-        let words: Vec<&str> = words.filter(|word| !word.starts_with("--")).collect();
-        let Some(image) = words.first() else { continue };
-        if !stages.contains(&image.to_lowercase()) {
-            images.push((*image).to_owned());
-        }
-        if let [_, word, stage, ..] = words.as_slice()
-            && word.eq_ignore_ascii_case("AS")
-        {
-            stages.insert(stage.to_lowercase());
-        }
-    }
-    images
+    Dockerfile::parse(text).bases().map(str::to_owned).collect()
 }
 
 /// The images that services of a compose file name, without those that are built.

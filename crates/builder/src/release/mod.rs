@@ -157,16 +157,13 @@ pub fn plan(
     let mut rows = Vec::new();
     let fates = since.map(|past| differences(workspace, past)).transpose()?.unwrap_or_default();
     for name in &names {
-        let folder = workspace.out.join(name);
-        let digest = digest_of(&folder)?;
+        let built = workspace.out.join(name);
+        let digest = digest_of(&built)?;
         let Some(entry) = lock.tasks.get(name).filter(|entry| entry.harbor == digest) else {
-            return Err(Error::new(format!("`{folder}` is not what the lock says"))
+            return Err(Error::new(format!("`{built}` is not what the lock says"))
                 .hint("run `cargo xtask build-tasks` without `--set`, and commit the lock"));
         };
-        let (folder, digest) = match baked(workspace, name, entry)? {
-            Some((baked, digest)) => (baked, digest),
-            None => (folder, digest),
-        };
+        let (folder, digest) = baked(workspace, name, entry)?.unwrap_or_else(|| (built.clone(), digest));
         match published_as(&folder)? {
             Some(task) => tasks.push(TaskRef { name: task, digest: digest.clone() }),
             None => refusals.push(
@@ -179,7 +176,8 @@ pub fn plan(
             refusals.extend(images::unpinned(name, &folder)?);
         }
         if let Some(spec) = described.get(name).and_then(Described::spec) {
-            refusals.extend(secret_values(name, &folder, spec)?);
+            // What images are made from is in the built task alone, and goes out with them.
+            refusals.extend(secret_values(name, &built, spec)?);
         }
         let old = since.and_then(|past| past.lock.tasks.get(name));
         let new = Issue { version: entry.version.clone(), digest, folder };

@@ -1,16 +1,15 @@
 //! The folder of a release: written beside its place, and moved there when it is whole.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use taskwright_harbor::digest::content_digest;
 use taskwright_harbor::manifest::FILE;
-use walkdir::WalkDir;
 
 use super::Release;
 use crate::error::{advised, failed};
 use crate::workspace::Workspace;
+use taskwright_base::copy::copy;
 use taskwright_base::write::{Durable, atomic};
 use taskwright_base::{Error, Result};
 
@@ -23,7 +22,7 @@ pub(super) fn write(release: &Release, workspace: &Workspace, out: &Utf8Path) ->
     fs::create_dir_all(&part).map_err(failed("making", &part))?;
     let names = release.rows.iter().filter_map(|row| Some((&row.name, row.new.as_ref()?)));
     for (name, issue) in names {
-        copy(&issue.folder, &part.join(name))?;
+        copy(issue.folder.as_std_path(), part.join(name).as_std_path())?;
         let digest =
             content_digest(part.join(name).as_std_path()).map_err(|error| Error::new(error.to_string()))?;
         if digest.to_string() != issue.digest {
@@ -69,27 +68,4 @@ fn remove(folder: &Utf8Path) -> Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed("removing", folder)(error)),
         _ => Ok(()),
     }
-}
-
-/// Copies a task: files as files of their own, links as links.
-fn copy(from: &Utf8Path, to: &Utf8Path) -> Result<()> {
-    for entry in WalkDir::new(from).sort_by_file_name() {
-        let entry = entry.map_err(|error| Error::new(format!("reading `{from}`: {error}")))?;
-        let place = to.as_std_path().join(entry.path().strip_prefix(from).unwrap_or(entry.path()));
-        let kind = entry.file_type();
-        if kind.is_dir() {
-            fs::create_dir_all(&place).map_err(failed("making", &place))?;
-        } else if kind.is_symlink() {
-            let target = fs::read_link(entry.path()).map_err(failed("reading", entry.path()))?;
-            symlink(target, &place).map_err(failed("making", &place))?;
-        } else {
-            fs::copy(entry.path(), &place).map_err(failed("copying", entry.path()))?;
-            let mode =
-                fs::metadata(entry.path()).map_err(failed("reading", entry.path()))?.permissions().mode();
-            let mode = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
-            fs::set_permissions(&place, PermissionsExt::from_mode(mode))
-                .map_err(failed("changing", &place))?;
-        }
-    }
-    Ok(())
 }

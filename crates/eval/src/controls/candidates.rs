@@ -6,8 +6,8 @@ use taskwright_base::write::{self, Durable};
 use taskwright_base::{Result, failed};
 
 use crate::candidate::read_only;
-use crate::copy::copy;
 use crate::sandbox::make_folder;
+use taskwright_base::copy::copy;
 
 /// The folder of a candidate's files that holds what a control brings along.
 pub(super) const FOLDER: &str = ".taskwright-control";

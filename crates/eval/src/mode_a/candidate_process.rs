@@ -15,12 +15,12 @@ use super::json;
 use super::limits::{FAREWELL, MOST_GARBAGE, TICK};
 use super::placeholders::Placeholders;
 use super::rows::{Row, named_files};
-use crate::copy::copy;
 use crate::failure::RunErrorKind;
 use crate::sandbox::order::{Cause, Report, RunLimits};
 use crate::sandbox::running::{Running, Start, Stream};
 use crate::sandbox::{Cell, folder};
 use crate::tail::Tail;
+use taskwright_base::copy::copy;
 
 /// What became of a sample's `run`.
 #[derive(Debug, Clone)]

@@ -24,10 +24,10 @@ use taskwright_language::serve::{ServeConfig, ServeScorer};
 
 use self::rows::Rows;
 use crate::cancel::Cancel;
-use crate::copy::copy;
 use crate::evaluation::EvaluationResult;
 use crate::result::SampleResult;
 use crate::sandbox::{IsolationGap, IsolationMode, Sandbox, SandboxOptions};
+use taskwright_base::copy::copy;
 
 /// What an evaluator needs to know.
 #[derive(Debug, Clone)]

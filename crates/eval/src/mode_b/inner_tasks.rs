@@ -6,8 +6,8 @@ use taskwright_base::{Error, Result, failed};
 use taskwright_harbor::digest::content_digest;
 use taskwright_language::serve::ServeInnerTask;
 
-use crate::copy::copy as copy_files;
 use crate::sandbox::folder;
+use taskwright_base::copy::copy as copy_files;
 
 /// Copies an inner task to a place named after its digest, unless it is there, and checks that it is the very task that
 /// the serve config names. The folder keeps its name: trials are named after it.

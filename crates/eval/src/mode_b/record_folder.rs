@@ -23,9 +23,9 @@ use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result, failed};
 
 use crate::cancel::Cancel;
-use crate::copy::copy;
 use crate::failure::ErrorClass;
 use crate::sandbox::folder;
+use taskwright_base::copy::copy;
 
 /// A record that we work on.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use taskwright_language::serve::{ServeConfig, ServeHarbor};
 use super::host_or_sidecar::HostPlace;
 use super::step::{Step, take};
 use crate::cancel::Cancel;
-use crate::copy::copy;
+use taskwright_base::copy::copy;
 
 /// What is asked with, where no lock answers.
 pub(super) struct Question<'a> {

@@ -3,16 +3,13 @@
 //! Nothing here trusts a name: folders are opened by descriptor, links are never followed, depth is bounded or undone.
 
 use std::ffi::{CStr, CString};
-use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
-use taskwright_base::{Result, failed};
 
 /// No folder may be deeper than this: the watch holds one descriptor for each level.
 const DEEPEST: usize = 64;
@@ -172,15 +169,6 @@ fn empty(
         }
     }
     Ok(())
-}
-
-/// Makes a folder with exactly these rights, whatever the umask is.
-pub(crate) fn make_folder(path: &Path, mode: u32) -> Result<()> {
-    match DirBuilder::new().mode(mode).create(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && path.is_dir() => {}
-        made => made.map_err(failed("making", path))?,
-    }
-    std::fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed("changing", path))
 }
 
 #[cfg(test)]

@@ -48,12 +48,12 @@ use serde::{Deserialize, Serialize};
 use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result, failed};
 
-pub(crate) use self::folder::make_folder;
 use self::group::Groups;
 use self::order::RunLimits;
 pub(crate) use self::running::Cell;
 pub(crate) use self::users::Lease;
 use self::users::Pool;
+pub(crate) use taskwright_base::copy::make_folder;
 
 pub use self::supervise::command_main;
 

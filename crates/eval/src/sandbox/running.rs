@@ -17,12 +17,12 @@ use taskwright_base::{Result, failed, failed_to};
 
 use super::Sandbox;
 use super::ends::handle_of;
-use super::folder::{self, make_folder};
 use super::group::Group;
 use super::order::{self, NotStarted, Order, Report, RunLimits};
 use super::supervise::USER_LOCK;
 use super::user::User;
 use super::users::Lease;
+use super::{folder, make_folder};
 
 /// How long a watcher may take to end everything below it before it is ended itself.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -1,8 +1,6 @@
-//! What baking has to understand of a Dockerfile: the bases that its stages start from, and the files that it copies.
+//! What has to be understood of a Dockerfile: the bases that its stages start from, and the files that it copies.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use taskwright_base::{Error, Result};
 
 /// A Dockerfile.
 #[derive(Debug)]
@@ -24,10 +22,7 @@ pub enum Sources {
 
 impl Dockerfile {
     /// Reads one.
-    ///
-    /// # Errors
-    /// A base that a variable names: what it would be is only known when the image is built.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Self {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut stages = BTreeSet::new();
         let mut bases = Vec::new();
@@ -38,18 +33,13 @@ impl Dockerfile {
                 "FROM" => {
                     let words: Vec<&str> = words.filter(|word| !word.starts_with("--")).collect();
                     let base = words.first().copied().unwrap_or_default();
-                    if base.contains('$') {
-                        let message =
-                            format!("the base `{base}` is named by a variable, so it cannot be pinned");
-                        return Err(Error::new(message).hint("write the image's name in the `FROM` line"));
-                    }
-                    if base != "scratch" && !stages.contains(base) {
+                    if !base.is_empty() && base != "scratch" && !stages.contains(&base.to_lowercase()) {
                         bases.push((start, base.to_owned()));
                     }
                     if let [_, word, stage] = words[..]
                         && word.eq_ignore_ascii_case("as")
                     {
-                        stages.insert(stage.to_owned());
+                        stages.insert(stage.to_lowercase());
                     }
                 }
                 "COPY" | "ADD" => match (&mut sources, copied(&instruction)) {
@@ -60,12 +50,12 @@ impl Dockerfile {
                 _ => {}
             }
         }
-        Ok(Self { lines, bases, sources: sources.map_or(Sources::All, Sources::Paths) })
+        Self { lines, bases, sources: sources.map_or(Sources::All, Sources::Paths) }
     }
 
-    /// The names of the bases that have no digest of their own.
-    pub fn open_bases(&self) -> impl Iterator<Item = &str> {
-        self.bases.iter().map(|(_, base)| base.as_str()).filter(|base| !base.contains("@sha256:"))
+    /// The names of the bases, in the order in which stages start from them.
+    pub fn bases(&self) -> impl Iterator<Item = &str> {
+        self.bases.iter().map(|(_, base)| base.as_str())
     }
 
     /// What of its context it may read.
@@ -153,21 +143,23 @@ mod tests {
     use super::*;
 
     fn paths(text: &str) -> Sources {
-        Dockerfile::parse(text).unwrap().sources
+        Dockerfile::parse(text).sources
     }
 
     #[test]
     fn bases_are_pinned_where_they_are_named() {
         let text = "# syntax\nFROM --platform=$BUILDPLATFORM rust:1 AS make\nRUN a \\\n  b\nFROM debian@sha256:aa\nCOPY --from=make /x /y\n\
                     FROM make\nFROM scratch\nfrom debian:trixie as last";
-        let file = Dockerfile::parse(text).unwrap();
-        assert_eq!(file.open_bases().collect::<Vec<_>>(), ["rust:1", "debian:trixie"]);
+        let file = Dockerfile::parse(text);
+        assert_eq!(file.bases().collect::<Vec<_>>(), ["rust:1", "debian@sha256:aa", "debian:trixie"]);
         let digests = [("rust:1".to_owned(), "sha256:11".to_owned())].into();
         let pinned = file.pinned(&digests);
         assert!(pinned.contains("BUILDPLATFORM rust:1@sha256:11 AS make\n"), "{pinned}");
+        assert_eq!(
+            Dockerfile::parse("ARG A\nFROM $A AS One\nFROM one\n").bases().collect::<Vec<_>>(),
+            ["$A"]
+        );
         assert!(pinned.ends_with("FROM make\nFROM scratch\nfrom debian:trixie as last\n"), "{pinned}");
-        let wrong = Dockerfile::parse("ARG A\nFROM $A\n").unwrap_err();
-        assert!(wrong.to_string().contains("`$A`"), "{wrong}");
     }
 
     #[test]
