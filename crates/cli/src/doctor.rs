@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::json;
+use taskwright_builder::Workspace;
 use taskwright_builder::doctor::{Check, Diagnosis, Machine, Purpose, State, ThisMachine, examine};
 
 use crate::exit::{self, Status};
@@ -58,10 +59,12 @@ impl For {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let workspace = workspace::this()?;
     if let Some(typed) = &arguments.task {
+        let workspace = workspace::this()?;
         return runs_on::run(&workspace, &workspace::task_name(&workspace, typed), arguments.json);
     }
+    // A machine is looked at before it has a workspace: then as one that would be made here.
+    let workspace = workspace::around()?.map_or_else(|| workspace::here().map(Workspace::new), Ok)?;
     let machine: Arc<dyn Machine> = Arc::new(ThisMachine { root: workspace.root.clone(), limit: LIMIT });
     // A moment more than a program has, so that its own end is what is told.
     let diagnosis = examine(&machine, &workspace, LIMIT + Duration::from_secs(2));
