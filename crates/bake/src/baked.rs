@@ -100,21 +100,35 @@ fn task_toml(names: &BTreeMap<String, String>, path: &Utf8Path) -> Result<()> {
     atomic(path, Durable::No, text.as_bytes())
 }
 
-/// Puts a baked task in its place. What stood there goes, if it is what the lock says was baked; anything else is moved aside, and
-/// the place is returned.
+/// Beside the baked tasks: Harbor's digest of each as it was written. The lock may be that of another branch meanwhile.
+const WRITTEN: &str = ".taskwright.json";
+
+/// Puts a baked task with this digest in its place. What stood there goes, if a bake wrote it, by what stands beside it or by the lock
+/// (`was`); anything else is moved aside, and where it is now is returned.
 ///
 /// # Errors
 /// It cannot be moved.
-pub fn publish(from: &Utf8Path, place: &Utf8Path, was: Option<&str>) -> Result<Option<Utf8PathBuf>> {
+pub fn publish(
+    from: &Utf8Path,
+    place: &Utf8Path,
+    digest: &Digest,
+    was: Option<&str>,
+) -> Result<Option<Utf8PathBuf>> {
+    let name = place.file_name().unwrap_or_default();
+    let record = place.with_file_name(WRITTEN);
+    // One that cannot be read says nothing: what it spoke of is moved aside.
+    let read = fs::read(&record).ok();
+    let mut written: BTreeMap<String, String> =
+        read.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+    let before = written.insert(name.to_owned(), digest.to_string());
     let mut aside = None;
     if fs::symlink_metadata(place).is_ok() {
         let found = content_digest(place.as_std_path()).ok().map(|digest| digest.to_string());
-        if found.is_some() && found.as_deref() == was {
+        if found.is_some() && (found == before || found.as_deref() == was) {
             fs::remove_dir_all(place).map_err(failed("removing", place))?;
         } else {
             let lost = Utf8PathBuf::from(format!("{}.lost", place.parent().unwrap_or(place)));
             fs::create_dir_all(&lost).map_err(failed("creating", &lost))?;
-            let name = place.file_name().unwrap_or_default();
             let free = (1..=u16::MAX)
                 .map(|number| lost.join(format!("{name}-{number}")))
                 .find(|path| fs::symlink_metadata(path).is_err());
@@ -126,6 +140,9 @@ pub fn publish(from: &Utf8Path, place: &Utf8Path, was: Option<&str>) -> Result<O
             aside = Some(to);
         }
     }
+    let mut text = serde_json::to_vec_pretty(&written).map_err(|error| Error::new(error.to_string()))?;
+    text.push(b'\n');
+    atomic(&record, Durable::No, &text)?;
     fs::rename(from, place).map_err(failed("moving", from))?;
     Ok(aside)
 }

@@ -506,7 +506,7 @@ impl Bake<'_> {
         }
         let entry = self.lock.tasks.get_mut(&task.name);
         let was = entry.as_ref().and_then(|entry| entry.images.as_ref()).map(|images| images.harbor.clone());
-        let aside = baked::publish(&staged, &out.join(&task.name), was.as_deref())?;
+        let aside = baked::publish(&staged, &out.join(&task.name), &harbor, was.as_deref())?;
         if let Some(entry) = entry {
             let digest =
                 images.iter().map(|(service, image)| (service.clone(), image.digest.to_string())).collect();

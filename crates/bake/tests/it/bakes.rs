@@ -107,6 +107,10 @@ fn what_stands_in_a_baked_tasks_place_is_moved_aside() {
     let space = Space::new(&["kept"]);
     space.bake(&options(Intent::Bake)).unwrap();
     let baked = space.workspace.baked_dir().join("kept");
+    // The lock of a branch on which nothing was baked: what stands there is no less our own.
+    fs::remove_file(space.workspace.lock_file()).unwrap();
+    let report = space.bake(&options(Intent::Bake)).unwrap();
+    assert_eq!((report.tasks[0].changed, &report.tasks[0].aside), (true, &None));
     fs::write(baked.join("tests/notes.txt"), "mine").unwrap();
     let report = space.bake(&options(Intent::Bake)).unwrap();
     let aside = report.tasks[0].aside.as_ref().unwrap();
