@@ -152,5 +152,7 @@ fn what_a_killed_bake_left_goes() {
     }
     space.bake(&options(Intent::Bake)).unwrap();
     assert!(left.iter().all(|folder| !folder.parent().unwrap().exists()));
-    assert_eq!(files(&space.workspace.baked_dir()).iter().filter(|path| path.starts_with('.')).count(), 0);
+    let hidden: Vec<_> =
+        files(&space.workspace.baked_dir()).into_iter().filter(|path| path.starts_with('.')).collect();
+    assert_eq!(hidden, [".taskwright.json"]);
 }
