@@ -19,6 +19,11 @@ use crate::docker;
 
 /// How long `BuildKit` is given: a cold bake installs packages, under emulation perhaps.
 const PATIENCE: Duration = Duration::from_secs(6 * 60 * 60);
+/// How many images one call makes. `BuildKit` gives a build it was told of six seconds to begin before it says that there is no such
+/// job, and of hundreds at once on a busy machine not all do.
+const AT_ONCE: usize = 24;
+/// How often a call is made whose builds did not begin in time; what it made is not made again.
+const TRIES: usize = 3;
 /// How much of `BuildKit`'s log is shown where it failed.
 const LAST_LINES: usize = 15;
 
@@ -80,31 +85,19 @@ impl Kitchen<'_> {
     /// # Errors
     /// What `BuildKit` said.
     pub fn make(&self, targets: &[Target]) -> Result<BTreeMap<String, Vec<String>>> {
+        let mut made = BTreeMap::new();
+        for targets in targets.chunks(AT_ONCE) {
+            made.extend(self.make_at_once(targets)?);
+        }
+        Ok(made)
+    }
+
+    fn make_at_once(&self, targets: &[Target]) -> Result<BTreeMap<String, Vec<String>>> {
         let file = self.folder.join("bake.json");
         let said = self.folder.join("metadata.json");
         let text = serde_json::to_vec_pretty(&self.file(targets)).unwrap_or_default();
         atomic(&file, Durable::No, &text)?;
-        let mut command = Command::new("docker");
-        command
-            .args(["buildx", "bake", "--progress", "plain", "--file"])
-            .arg(&file)
-            .arg("--metadata-file")
-            .arg(&said);
-        if let Some(builder) = &self.settings.builder {
-            command.args(["--builder", builder]);
-        }
-        if self.is_cold {
-            command.arg("--no-cache");
-        }
-        // What a call was given and when says nothing of an image. Every path in the file is ours.
-        command.env("BUILDX_NO_DEFAULT_ATTESTATIONS", "1").env("BUILDX_BAKE_ENTITLEMENTS_FS", "0");
-        command.env("BUILDX_METADATA_PROVENANCE", "min");
-        let log = docker::run(&mut command, PATIENCE, self.stop)?;
-        let path = self.folder.join("buildkit.log");
-        atomic(&path, Durable::No, &log.stderr)?;
-        if !log.status.success() {
-            return Err(complaint(&String::from_utf8_lossy(&log.stderr)));
-        }
+        self.call(&file, &said)?;
         let bytes = fs::read(&said).map_err(failed("reading", &said))?;
         let found: Map<String, Value> = serde_json::from_slice(&bytes).map_err(|error| {
             Error::new(format!("`{said}`, which BuildKit wrote, cannot be read: {error}"))
@@ -121,6 +114,37 @@ impl Kitchen<'_> {
             .into_iter()
             .filter_map(|(name, value)| Some((name, bases(serde_json::from_value(value).ok()?))))
             .collect())
+    }
+
+    /// Has `BuildKit` make what stands in a file, and write what it knows of that to another.
+    fn call(&self, file: &Utf8Path, said: &Utf8Path) -> Result<()> {
+        let mut command = Command::new("docker");
+        command
+            .args(["buildx", "bake", "--progress", "plain", "--file"])
+            .arg(file)
+            .arg("--metadata-file")
+            .arg(said);
+        if let Some(builder) = &self.settings.builder {
+            command.args(["--builder", builder]);
+        }
+        if self.is_cold {
+            command.arg("--no-cache");
+        }
+        // What a call was given and when says nothing of an image. Every path in the file is ours.
+        command.env("BUILDX_NO_DEFAULT_ATTESTATIONS", "1").env("BUILDX_BAKE_ENTITLEMENTS_FS", "0");
+        command.env("BUILDX_METADATA_PROVENANCE", "min");
+        for tried in 1.. {
+            let log = docker::run(&mut command, PATIENCE, self.stop)?;
+            let path = self.folder.join("buildkit.log");
+            atomic(&path, Durable::No, &log.stderr)?;
+            let text = String::from_utf8_lossy(&log.stderr);
+            if log.status.success() {
+                break;
+            } else if tried == TRIES || !text.contains("no such job") {
+                return Err(complaint(&text));
+            }
+        }
+        Ok(())
     }
 
     fn file(&self, targets: &[Target]) -> Value {
