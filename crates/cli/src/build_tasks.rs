@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
-use taskwright_builder::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
+use taskwright_builder::{Failure, Intent, Observer, Options, Report, Shard, Status, TaskReport, build};
 
 use crate::diff;
 use crate::exit::{self, Status as Exit};
@@ -31,6 +31,9 @@ const WATCH_PAUSE: Duration = Duration::from_millis(300);
 pub struct Arguments {
     /// Tasks, or folders of specs, to build, by name or by path; all if none is named.
     names: Vec<String>,
+    /// Of these tasks only the I-th of N equal parts, for machines that divide them: 1/3 on one, 2/3 and 3/3 on others.
+    #[arg(long, value_name = "I/N", conflicts_with = "diff")]
+    shard: Option<Shard>,
     /// Refuse a task that is not what taskwright.lock says.
     #[arg(long, conflicts_with_all = ["check", "dry_run"])]
     locked: bool,
@@ -156,6 +159,7 @@ fn report(arguments: &Arguments, stop: &AtomicBool) -> anyhow::Result<Report> {
     let workspace = arguments.places.workspace()?;
     let options = Options {
         names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
+        shard: arguments.shard,
         intent: if arguments.locked {
             Intent::Locked
         } else if arguments.check || arguments.dry_run {

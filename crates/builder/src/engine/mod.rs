@@ -34,6 +34,7 @@ use crate::observe::{Boundary, Observer};
 use crate::pending::Pending;
 use crate::publish::Publisher;
 use crate::report::{Report, Status, TaskReport};
+use crate::shard::Shard;
 use crate::state::{State, TaskRecord};
 use crate::steps::{Context, Shared, baseline, dataset};
 use crate::store::Store;
@@ -45,6 +46,8 @@ use taskwright_base::{Error, Result};
 pub struct Options {
     /// The tasks, or the folders of specs, to build; empty means all.
     pub names: Vec<String>,
+    /// The part of them that this machine builds; none means all.
+    pub shard: Option<Shard>,
     /// What it may do.
     pub intent: Intent,
     /// Whether to build tasks that are up to date too.
@@ -162,6 +165,7 @@ impl Build<'_> {
         self.refuse_unknown_names(&plans)?;
         self.refuse_unknown_parameters(&plans)?;
         self.refuse_twins(&mut plans);
+        self.leave_to_others(&mut plans);
         self.observer.planned(plans.iter().map(|plan| plan.fresh.len() + plan.open.len()).sum());
         self.observer.boundary(Boundary::Planned);
         Ok(Looked { plans, groups, held_to })
