@@ -18,6 +18,7 @@
 pub mod clean;
 mod compile;
 pub mod controls;
+pub mod depot;
 pub mod descriptions;
 pub mod diff;
 pub mod dockerfile;

@@ -14,6 +14,7 @@ use taskwright_builder::{Failure, Intent, Observer, Options, Report, Shard, Stat
 
 use crate::diff;
 use crate::exit::{self, Status as Exit};
+use crate::hand_over::{Needs, hand_over};
 use crate::interrupt;
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
 use crate::set::parameters;
@@ -94,6 +95,10 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    // What asks other machines is not compiled where nobody has any.
+    if !cfg!(feature = "trials") && arguments.places.workspace()?.fleet.store.is_some() {
+        return hand_over(Needs::Trials);
+    }
     if let Some(past) = &arguments.diff {
         let workspace = arguments.places.workspace()?;
         return diff::run(&workspace, &arguments.names, past, arguments.format() == Format::Json);
@@ -202,6 +207,7 @@ fn only_stale(report: &Report) -> bool {
 struct Progress {
     bar: ProgressBar,
     json: bool,
+    quiet: bool,
 }
 
 impl Progress {
@@ -213,7 +219,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {msg}") {
             bar.set_style(style);
         }
-        Self { bar, json }
+        Self { bar, json, quiet: arguments.quiet }
     }
 }
 
@@ -224,6 +230,17 @@ impl Observer for Progress {
             let _ = output::print(&format!("{}\n", json!({"reason": "waiting", "holder": holder})));
         } else {
             self.bar.suspend(|| say(&words));
+        }
+    }
+
+    fn warning(&self, what: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.json {
+            let _ = output::print(&format!("{}\n", json!({"reason": "warning", "message": what})));
+        } else {
+            self.bar.suspend(|| output::warning(what));
         }
     }
 

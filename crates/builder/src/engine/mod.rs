@@ -18,8 +18,8 @@ mod plan;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rayon::prelude::*;
@@ -28,6 +28,7 @@ use taskwright_language::model::{Baseline, Spec};
 use self::conclude::{refuse_strangers, refuse_unproven, set_digest};
 use self::plan::SpecPlan;
 use self::task::{Done, Open};
+use crate::depot;
 use crate::inputs::{Group, StatCache};
 use crate::lock::Lock;
 use crate::observe::{Boundary, Observer};
@@ -140,6 +141,7 @@ impl Build<'_> {
         };
         let done = self.make(&state, &store, &looked, &shared, &mut output)?;
         let mut report = self.finish(&state, &store, &looked, &shared, output, done);
+        self.leave(&store, &shared, &report);
         report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
         Ok(report)
     }
@@ -197,6 +199,7 @@ impl Build<'_> {
         let context = Context {
             workspace: self.workspace,
             store,
+            depot: self.workspace.depot.as_deref().filter(|_| self.options.intent.publishes()),
             state,
             cache: &cache,
             look_only: self.options.intent == Intent::Look,
@@ -267,6 +270,18 @@ impl Build<'_> {
             report.errors.extend(pending.save().err());
         }
         report
+    }
+
+    /// Leaves for other machines what this one made, once all of it is remembered here. What the lock refused is not passed on.
+    fn leave(&self, store: &Store, shared: &Shared, report: &Report) {
+        let Some(depot) = &self.workspace.depot else { return };
+        if self.options.intent == Intent::Build || report.is_success() {
+            let made = shared.made.lock().unwrap_or_else(PoisonError::into_inner);
+            for key in made.iter().take_while(|_| !self.stop.load(Ordering::Relaxed)) {
+                depot::leave(depot.as_ref(), store, key);
+            }
+        }
+        depot.complaints().iter().for_each(|what| self.observer.warning(what));
     }
 
     /// What the plans say without looking into any task.
