@@ -54,6 +54,11 @@ impl Keys {
         Self { trusted, own, complaint }
     }
 
+    /// Whether anybody's word counts.
+    pub fn trusts_anybody(&self) -> bool {
+        !self.trusted.is_empty()
+    }
+
     /// Whether this machine may say anything.
     pub fn can_sign(&self) -> bool {
         self.own.is_some()

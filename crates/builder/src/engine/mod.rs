@@ -274,7 +274,9 @@ impl Build<'_> {
 
     /// Leaves for other machines what this one made, once all of it is remembered here. What the lock refused is not passed on.
     fn leave(&self, store: &Store, shared: &Shared, report: &Report) {
-        let Some(depot) = &self.workspace.depot else { return };
+        let Some(depot) = self.workspace.depot.as_ref().filter(|_| self.options.intent.publishes()) else {
+            return;
+        };
         if self.options.intent == Intent::Build || report.is_success() {
             let made = shared.made.lock().unwrap_or_else(PoisonError::into_inner);
             for key in made.iter().take_while(|_| !self.stop.load(Ordering::Relaxed)) {

@@ -7,6 +7,9 @@ use taskwright_testing::test;
 use crate::child::LOCKED;
 use crate::support::{Machine, Space, commit, write};
 
+/// What somebody does to an object.
+type Harm = fn(Vec<u8>) -> Vec<u8>;
+
 /// The lock and the files of a machine that nobody helps.
 fn alone(space: &Space) -> (String, Vec<(String, Vec<u8>)>) {
     let alone = space.machine("alone");
@@ -48,7 +51,7 @@ fn nothing_is_believed_for_lying_there() {
     let space = Space::new(&["one"]);
     let right = alone(&space);
     space.machine("first").trusted().build().well();
-    let harm: [(&str, fn(Vec<u8>) -> Vec<u8>); 4] = [
+    let harm: [(&str, Harm); 4] = [
         ("altered", |mut bytes| {
             let last = bytes.len() - 1;
             bytes[last] ^= 1;
@@ -120,6 +123,9 @@ fn a_store_that_is_not_there_is_said_once() {
     );
     assert_right(&machine, &right);
     assert!(!space.path("nowhere").exists());
+    // Where there is nothing to make, there is nothing to say.
+    let again = machine.build().well();
+    assert_eq!(again.warnings(), [""; 0], "{again:?}");
 }
 
 #[test]

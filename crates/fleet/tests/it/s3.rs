@@ -148,7 +148,7 @@ fn lying(answer: &'static [u8]) -> String {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             thread::spawn(move || {
-                let _ = stream.read(&mut [0; 64 * 1024]);
+                let _ = stream.read(&mut [0; 8 * 1024]);
                 let _ = stream.write_all(answer);
             });
         }

@@ -90,7 +90,7 @@ impl Space {
     /// A machine with a fresh clone.
     pub fn machine(&self, name: &str) -> Machine {
         let root = self.path(name);
-        git(&self.path("origin"), &["clone", "--quiet", ".", root.as_str()]);
+        git(self.path("origin"), &["clone", "--quiet", ".", root.as_str()]);
         Machine { root, environment: Vec::new() }
     }
 
