@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::error::failed;
 use crate::state::State;
 use crate::store::Store;
+use crate::tree::Blob;
 use crate::workspace::Workspace;
 use taskwright_base::{Error, Result};
 
@@ -82,9 +83,10 @@ fn needed(workspace: &Workspace, store: &Store) -> Result<HashSet<Utf8PathBuf>> 
         for node in state.baselines.values().chain(&state.binary) {
             let step = store.step_path(&node.key);
             if let Ok(bytes) = fs::read(&step)
-                && let Ok(value) = serde_json::from_slice(&bytes)
+                && let Ok(value) = serde_json::from_slice::<Value>(&bytes)
             {
-                blobs(&value, store, &mut needed);
+                let blobs = Blob::named_in(&value).into_iter();
+                needed.extend(blobs.flat_map(|blob| [false, true].map(|x| store.blob_path(blob.digest, x))));
             }
             needed.insert(step);
         }
@@ -96,23 +98,6 @@ fn needed(workspace: &Workspace, store: &Store) -> Result<HashSet<Utf8PathBuf>> 
         }
     }
     Ok(needed)
-}
-
-/// Finds every blob that a step's result names.
-fn blobs(value: &Value, store: &Store, needed: &mut HashSet<Utf8PathBuf>) {
-    match value {
-        Value::Object(fields) => {
-            if let Some(digest) =
-                fields.get("digest").and_then(Value::as_str).and_then(|text| text.parse().ok())
-            {
-                needed.insert(store.blob_path(digest, false));
-                needed.insert(store.blob_path(digest, true));
-            }
-            fields.values().for_each(|field| blobs(field, store, needed));
-        }
-        Value::Array(items) => items.iter().for_each(|item| blobs(item, store, needed)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
 }
 
 fn list(root: &Utf8Path, items: &mut Vec<Item>) -> Result<()> {

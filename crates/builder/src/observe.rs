@@ -54,6 +54,8 @@ pub trait Observer: Sync {
     fn planned(&self, _tasks: usize) {}
     /// Something that takes a while has begun.
     fn working(&self, _what: &str) {}
+    /// Something is not as it should be, and the build goes on without it.
+    fn warning(&self, _what: &str) {}
     /// A task is done, one way or the other.
     fn task(&self, _report: &TaskReport) {}
     /// A step has ended.

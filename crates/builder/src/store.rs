@@ -136,6 +136,22 @@ impl Store {
         self.admit(&path, &file, blob)
     }
 
+    /// Adds a blob that somebody else has, if what a function writes is that blob. Says whether it is.
+    pub fn add_if(&self, blob: Blob, write: impl FnOnce(&mut dyn Write)) -> Result<bool> {
+        let (path, file) = self.incoming()?;
+        let mut out = HashingWriter { inner: BufWriter::new(&file), hasher: Hasher::new(), size: 0 };
+        write(&mut out);
+        let flushed = out.flush();
+        let HashingWriter { inner, hasher, size } = out;
+        drop(inner);
+        if flushed.is_ok() && (Blob { digest: hasher.finish(), size }) == blob {
+            return self.admit(&path, &file, blob).map(|_| true);
+        }
+        // It takes up room, and the disk may be full of it.
+        fs::remove_file(&path).map_err(failed("removing", &path))?;
+        flushed.map(|()| false).map_err(failed("writing", &path))
+    }
+
     /// Adds a file, by sharing its blocks where the file system can.
     pub fn add_file(&self, source: &Utf8Path) -> Result<Blob> {
         let mut from = File::open(source).map_err(failed("opening", source))?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use taskwright_harbor::digest::is_ignored_by_default;
 
 use taskwright_base::digest::{Digest, Hasher};
@@ -49,6 +50,20 @@ pub struct Blob {
     pub size: u64,
 }
 
+impl Blob {
+    /// Every blob that the result of a step names, in the order in which it does.
+    pub fn named_in(result: &Value) -> Vec<Self> {
+        match result {
+            Value::Object(fields) => {
+                let itself = Self::deserialize(result).ok();
+                itself.into_iter().chain(fields.values().flat_map(Self::named_in)).collect()
+            }
+            Value::Array(items) => items.iter().flat_map(Self::named_in).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        }
+    }
+}
+
 impl Content {
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
@@ -75,6 +90,14 @@ impl Entry {
         match self {
             Self::File { content, .. } => content.digest(),
             Self::Symlink { target } => Digest::of(target.as_bytes()),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::File { content: Content::Bytes(bytes, _), .. } => bytes.len() as u64,
+            Self::File { content: Content::Blob(blob), .. } => blob.size,
+            Self::Symlink { .. } => 0,
         }
     }
 
@@ -178,6 +201,11 @@ impl Tree {
 
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// How many bytes its files hold.
+    pub fn size(&self) -> u64 {
+        self.entries.values().map(Entry::size).sum()
     }
 
     /// The digest of all paths, kinds and contents.

@@ -1,10 +1,12 @@
 //! Where a workspace keeps its specs, its templates and what is built, and the lock that one build at a time holds.
 
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
+use crate::depot::Depot;
 use crate::embedded;
 use crate::error::{advised, failed};
 use crate::observe::Observer;
@@ -13,7 +15,7 @@ use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result};
 use taskwright_language::Diagnostics;
 use taskwright_language::model::SpecPath;
-use taskwright_language::workspace::{self as file, Bake, Places};
+use taskwright_language::workspace::{self as file, Bake, Fleet, Places};
 
 /// What the name of a file begins with that says where a state's tasks are built.
 pub const WHERE: &str = "where-";
@@ -43,6 +45,10 @@ pub struct Workspace {
     pub binary: Binary,
     /// How images are baked; its places are from the root.
     pub bake: Bake,
+    /// What this machine has in common with others.
+    pub fleet: Fleet,
+    /// The store that they share, where it was opened.
+    pub depot: Option<Arc<dyn Depot>>,
     /// Whether a build that is held to the lock refuses a task whose controls did not pass.
     pub demands_controls: bool,
 }
@@ -114,6 +120,8 @@ impl Workspace {
             binary: places.binary.as_ref().map_or_else(own, |path| Binary::Prebuilt(from_root(path))),
             store_limit: 4 * 1024 * 1024 * 1024,
             bake: places.bake.clone(),
+            fleet: places.fleet.clone(),
+            depot: None,
             demands_controls: places.controls,
             root,
         }

@@ -24,6 +24,9 @@ use crate::workspace::{self, Places};
 pub struct Arguments {
     /// Tasks, or folders of specs, by name or by path; all if none is named.
     names: Vec<String>,
+    /// Of these tasks only the I-th of N equal parts, for machines that divide them: 1/3 on one, 2/3 and 3/3 on others.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<builder::Shard>,
     /// Where the images go.
     #[arg(long, value_enum, value_name = "WHERE", default_value_t = Where::Docker)]
     output: Where,
@@ -78,6 +81,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let workspace = arguments.places.workspace()?;
     let options = builder::Options {
         names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
+        shard: arguments.shard,
         intent: if arguments.locked { builder::Intent::Locked } else { builder::Intent::Build },
         ..builder::Options::default()
     };

@@ -10,10 +10,11 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
-use taskwright_builder::{Failure, Intent, Observer, Options, Report, Status, TaskReport, build};
+use taskwright_builder::{Failure, Intent, Observer, Options, Report, Shard, Status, TaskReport, build};
 
 use crate::diff;
 use crate::exit::{self, Status as Exit};
+use crate::hand_over::{Needs, hand_over};
 use crate::interrupt;
 use crate::output::{self, GREEN, RED, YELLOW, paint_answer, say};
 use crate::set::parameters;
@@ -31,6 +32,9 @@ const WATCH_PAUSE: Duration = Duration::from_millis(300);
 pub struct Arguments {
     /// Tasks, or folders of specs, to build, by name or by path; all if none is named.
     names: Vec<String>,
+    /// Of these tasks only the I-th of N equal parts, for machines that divide them: 1/3 on one, 2/3 and 3/3 on others.
+    #[arg(long, value_name = "I/N", conflicts_with = "diff")]
+    shard: Option<Shard>,
     /// Refuse a task that is not what taskwright.lock says.
     #[arg(long, conflicts_with_all = ["check", "dry_run"])]
     locked: bool,
@@ -91,6 +95,10 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    // What asks other machines is not compiled where nobody has any.
+    if !cfg!(feature = "trials") && arguments.places.workspace()?.fleet.store.is_some() {
+        return hand_over(Needs::Trials);
+    }
     if let Some(past) = &arguments.diff {
         let workspace = arguments.places.workspace()?;
         return diff::run(&workspace, &arguments.names, past, arguments.format() == Format::Json);
@@ -156,6 +164,7 @@ fn report(arguments: &Arguments, stop: &AtomicBool) -> anyhow::Result<Report> {
     let workspace = arguments.places.workspace()?;
     let options = Options {
         names: arguments.names.iter().map(|name| workspace::task_name(&workspace, name)).collect(),
+        shard: arguments.shard,
         intent: if arguments.locked {
             Intent::Locked
         } else if arguments.check || arguments.dry_run {
@@ -198,6 +207,7 @@ fn only_stale(report: &Report) -> bool {
 struct Progress {
     bar: ProgressBar,
     json: bool,
+    quiet: bool,
 }
 
 impl Progress {
@@ -209,7 +219,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:30.cyan} {pos}/{len} {msg}") {
             bar.set_style(style);
         }
-        Self { bar, json }
+        Self { bar, json, quiet: arguments.quiet }
     }
 }
 
@@ -220,6 +230,17 @@ impl Observer for Progress {
             let _ = output::print(&format!("{}\n", json!({"reason": "waiting", "holder": holder})));
         } else {
             self.bar.suspend(|| say(&words));
+        }
+    }
+
+    fn warning(&self, what: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.json {
+            let _ = output::print(&format!("{}\n", json!({"reason": "warning", "message": what})));
+        } else {
+            self.bar.suspend(|| output::warning(what));
         }
     }
 

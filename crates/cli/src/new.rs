@@ -10,7 +10,7 @@ use taskwright_builder::scaffold::{Scaffold, scaffold};
 use taskwright_language::model;
 
 use crate::exit::{self, Status};
-use crate::output::{self, GREEN, YELLOW, paint, paint_answer, say};
+use crate::output::{self, GREEN, paint, paint_answer, say};
 use crate::{interrupt, workspace};
 
 /// Make the folder of a new spec, with an example that builds at once.
@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let made = scaffold(&workspace, &arguments.name, mode, &stop)?;
     output::print(&output::named(&text(&workspace, &arguments.name, mode, &made)))?;
     if let Some(obstacle) = &made.obstacle {
-        say(&format!("{}: {obstacle}", paint("warning", YELLOW)));
+        output::warning(&obstacle.to_string());
         if let Some(hint) = obstacle.hint_text() {
             say(&format!("  {}: {hint}", paint("help", output::CYAN)));
         }

@@ -75,6 +75,11 @@ pub fn error(message: &str, hint: Option<&str>) {
     }
 }
 
+/// Something odd that nothing fails by.
+pub fn warning(message: &str) {
+    say(&format!("{}: {message}", paint("warning", YELLOW)));
+}
+
 /// The colours, as ANSI numbers.
 pub const RED: u8 = 31;
 /// For what was done.

@@ -18,6 +18,10 @@ impl Observer for Spinner {
         self.0.suspend(|| say(&output::waiting(holder, "building")));
     }
 
+    fn warning(&self, what: &str) {
+        self.0.suspend(|| output::warning(what));
+    }
+
     fn working(&self, what: &str) {
         self.0.set_message(what.to_owned());
         self.0.tick();

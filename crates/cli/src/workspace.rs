@@ -61,7 +61,13 @@ pub fn set_root(folder: &Utf8Path) -> anyhow::Result<()> {
 /// # Errors
 /// There is none, or its `taskwright.toml` is wrong.
 pub fn this() -> anyhow::Result<Workspace> {
-    Ok(Workspace::open(root()?)?)
+    let workspace = Workspace::open(root()?)?;
+    #[cfg(feature = "trials")]
+    let workspace = {
+        use taskwright_fleet::{open, own_key};
+        Workspace { depot: open(&workspace.fleet, &workspace.root, own_key().as_deref()), ..workspace }
+    };
+    Ok(workspace)
 }
 
 /// The same, for commands that work without one: none if there is none.

@@ -39,6 +39,8 @@ pub struct Places {
     pub binary: Option<SpecPath>,
     /// How the tasks' images are baked, and where they go.
     pub bake: Bake,
+    /// What machines that build the same tasks have in common.
+    pub fleet: Fleet,
     /// Whether `build-tasks --locked` refuses a task whose controls did not pass, or have not run against what it is made of now.
     pub controls: bool,
 }
@@ -77,6 +79,21 @@ impl Default for Bake {
         }
     }
 }
+
+/// What machines that build the same tasks have in common. Every key may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fleet {
+    /// Where they leave for one another what their steps gave: `s3://BUCKET/FOLDER`, `gs://BUCKET/FOLDER`, `az://CONTAINER/FOLDER`, or
+    /// a folder, from the root or absolute. Credentials come from the environment alone. It holds what tasks are made of, labels
+    /// among it: let it be as private as the repository.
+    pub store: Option<String>,
+    /// Whose word counts for what a step gave: the public halves of their keys, as `ed25519:` and 64 hexadecimal digits.
+    pub trust: Vec<String>,
+}
+
+/// What the public half of a machine's key begins with.
+pub const KEY_KIND: &str = "ed25519:";
 
 /// A platform that images are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -123,6 +140,7 @@ impl Default for Places {
             jobs: SpecPath::new("jobs"),
             binary: None,
             bake: Bake::default(),
+            fleet: Fleet::default(),
             controls: false,
         }
     }
@@ -155,6 +173,7 @@ fn check(context: &mut Context<'_, Places>) {
             "a registry and a path in it, in small letters, as in `ghcr.io/you/tasks`",
         );
     }
+    check_fleet(context);
     let made: [(&[&str], &SpecPath); 6] = [
         (&["output"], &places.output),
         (&["cache"], &places.cache),
@@ -179,6 +198,40 @@ fn check(context: &mut Context<'_, Places>) {
             );
         }
     }
+}
+
+fn check_fleet(context: &mut Context<'_, Places>) {
+    let fleet = &context.value().fleet;
+    if let Some(store) = &fleet.store
+        && !is_store(store)
+    {
+        context.error(
+            &["fleet", "store"],
+            format!("`{store}` is no place of a store"),
+            "`s3://BUCKET/FOLDER`, `gs://BUCKET/FOLDER`, `az://CONTAINER/FOLDER` or a folder; credentials and addresses of \
+             servers come from the environment",
+        );
+    }
+    for (index, key) in fleet.trust.iter().enumerate() {
+        let hex = key.strip_prefix(KEY_KIND).unwrap_or_default();
+        if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            context.error(
+                &["fleet", "trust", &index.to_string()],
+                format!("`{key}` is no public key: `{KEY_KIND}` and 64 hexadecimal digits"),
+                "a machine with `TASKWRIGHT_FLEET_KEY` in its environment says its own when it builds",
+            );
+        }
+    }
+}
+
+/// Whether a store may be said so. What follows the scheme is a name and a path, and nothing that could hold a secret.
+fn is_store(store: &str) -> bool {
+    let Some((scheme, rest)) = store.split_once("://") else {
+        return !store.trim().is_empty();
+    };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    let is_path = rest.split('/').all(|part| !matches!(part, "." | "..")) && rest.bytes().all(is_plain);
+    matches!(scheme, "s3" | "gs" | "az") && is_path && !rest.is_empty() && !rest.starts_with('/')
 }
 
 /// Whether names of images may begin so: a host, perhaps with a port, and parts of small letters, figures and `._-`.
@@ -234,6 +287,12 @@ mod tests {
             ("[bake]\nregistry = \"ghcr.io/You\"\n", "cannot begin the name of an image"),
             ("[bake]\nplatforms = [\"linux/riscv64\"]\n", "linux/amd64"),
             ("[bake]\nimages = \"target/baked-tasks\"\n", "is the place of `bake.output` as well"),
+            ("[fleet]\nstore = \"ftp://host/x\"\n", "is no place of a store"),
+            ("[fleet]\nstore = \"s3://key:secret@bucket/x\"\n", "is no place of a store"),
+            ("[fleet]\nstore = \"s3://bucket/x?token=1\"\n", "is no place of a store"),
+            ("[fleet]\nstore = \"s3:///x\"\n", "is no place of a store"),
+            ("[fleet]\ntrust = [\"ed25519:00\"]\n", "is no public key"),
+            ("[fleet]\nsecret = \"x\"\n", "secret"),
         ] {
             let found = loaded(text).unwrap_err();
             assert!(found.contains(said) && found.contains("taskwright.toml:"), "{text}: {found}");

@@ -18,8 +18,8 @@ mod plan;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use rayon::prelude::*;
@@ -28,12 +28,14 @@ use taskwright_language::model::{Baseline, Spec};
 use self::conclude::{refuse_strangers, refuse_unproven, set_digest};
 use self::plan::SpecPlan;
 use self::task::{Done, Open};
+use crate::depot;
 use crate::inputs::{Group, StatCache};
 use crate::lock::Lock;
 use crate::observe::{Boundary, Observer};
 use crate::pending::Pending;
 use crate::publish::Publisher;
 use crate::report::{Report, Status, TaskReport};
+use crate::shard::Shard;
 use crate::state::{State, TaskRecord};
 use crate::steps::{Context, Shared, baseline, dataset};
 use crate::store::Store;
@@ -45,6 +47,8 @@ use taskwright_base::{Error, Result};
 pub struct Options {
     /// The tasks, or the folders of specs, to build; empty means all.
     pub names: Vec<String>,
+    /// The part of them that this machine builds; none means all.
+    pub shard: Option<Shard>,
     /// What it may do.
     pub intent: Intent,
     /// Whether to build tasks that are up to date too.
@@ -137,6 +141,7 @@ impl Build<'_> {
         };
         let done = self.make(&state, &store, &looked, &shared, &mut output)?;
         let mut report = self.finish(&state, &store, &looked, &shared, output, done);
+        self.leave(&store, &shared, &report);
         report.tasks.sort_by(|left, right| left.name.cmp(&right.name));
         Ok(report)
     }
@@ -162,6 +167,7 @@ impl Build<'_> {
         self.refuse_unknown_names(&plans)?;
         self.refuse_unknown_parameters(&plans)?;
         self.refuse_twins(&mut plans);
+        self.leave_to_others(&mut plans);
         self.observer.planned(plans.iter().map(|plan| plan.fresh.len() + plan.open.len()).sum());
         self.observer.boundary(Boundary::Planned);
         Ok(Looked { plans, groups, held_to })
@@ -193,6 +199,7 @@ impl Build<'_> {
         let context = Context {
             workspace: self.workspace,
             store,
+            depot: self.workspace.depot.as_deref().filter(|_| self.options.intent.publishes()),
             state,
             cache: &cache,
             look_only: self.options.intent == Intent::Look,
@@ -263,6 +270,20 @@ impl Build<'_> {
             report.errors.extend(pending.save().err());
         }
         report
+    }
+
+    /// Leaves for other machines what this one made, once all of it is remembered here. What the lock refused is not passed on.
+    fn leave(&self, store: &Store, shared: &Shared, report: &Report) {
+        let Some(depot) = self.workspace.depot.as_ref().filter(|_| self.options.intent.publishes()) else {
+            return;
+        };
+        if self.options.intent == Intent::Build || report.is_success() {
+            let made = shared.made.lock().unwrap_or_else(PoisonError::into_inner);
+            for key in made.iter().take_while(|_| !self.stop.load(Ordering::Relaxed)) {
+                depot::leave(depot.as_ref(), store, key);
+            }
+        }
+        depot.complaints().iter().for_each(|what| self.observer.warning(what));
     }
 
     /// What the plans say without looking into any task.

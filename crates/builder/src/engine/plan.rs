@@ -1,6 +1,7 @@
 //! What has to be looked at: which specs changed, which tasks look as they were left, and which nobody asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -169,6 +170,27 @@ impl Build<'_> {
             recorder.digest(file)?;
         }
         Ok(recorder.finish())
+    }
+
+    /// Passes over the tasks that are other machines' part. What is divided are the tasks that were asked for, so that machines which
+    /// are asked the same divide the same.
+    pub(super) fn leave_to_others(&self, plans: &mut [SpecPlan]) {
+        let Some(shard) = self.options.shard else { return };
+        let ours: BTreeSet<String> = {
+            let open = plans.iter().flat_map(|plan| plan.open.iter().map(Described::name));
+            let asked_for = open.chain(plans.iter().flat_map(|plan| &plan.fresh)).map(String::as_str);
+            shard.of(&asked_for.collect()).into_iter().map(str::to_owned).collect()
+        };
+        for plan in plans {
+            let (fresh, others) =
+                mem::take(&mut plan.fresh).into_iter().partition(|name| ours.contains(name));
+            plan.fresh = fresh;
+            plan.skipped.extend::<Vec<String>>(others);
+            let (open, others): (Vec<_>, Vec<_>) =
+                mem::take(&mut plan.open).into_iter().partition(|task| ours.contains(task.name()));
+            plan.open = open;
+            plan.skipped.extend(others.iter().map(|task| task.name().clone()));
+        }
     }
 
     fn is_wanted(&self, name: &str, spec: &Utf8Path) -> bool {

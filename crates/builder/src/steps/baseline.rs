@@ -154,7 +154,7 @@ fn commit(context: &Context<'_>, baseline: &Baseline, recorder: &mut Recorder<'_
     }
     context.may_make(&format!("archiving `{}`", baseline.path.as_path()))?;
     let manifest = archive(context, place.repository()?, &tree_id).map_err(at_path)?;
-    context.store.remember(&key, &manifest)?;
+    context.keep(&key, &manifest)?;
     let tree = load(context, &key).ok_or_else(|| {
         Error::new("the store lost a baseline that was just put into it")
             .hint("check the disk, and build again")
@@ -390,7 +390,7 @@ fn empty_folders<'a>(folders: &'a [String], files: &[Member]) -> Vec<&'a Utf8Pat
 /// The files of a remembered archive, unless some of it is lost or damaged; small ones are held in memory, because every
 /// task that uses them writes them out.
 fn load(context: &Context<'_>, key: &Key) -> Option<Tree> {
-    let manifest: Manifest = context.store.step(key)?;
+    let manifest: Manifest = context.known(key)?;
     let mut tree = Tree::default();
     for member in manifest.files {
         let entry = match member.kind {

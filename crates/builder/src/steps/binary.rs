@@ -130,12 +130,12 @@ fn compiled(context: &Context<'_>, sources: &Utf8Path) -> Result<(Blob, Arc<Grou
         key.add_digest(format!("binary.source `{}`", file.strip_prefix(from).unwrap_or(&file)), digest);
     }
     let group = Arc::new(recorder.finish());
-    if let Some(blob) = context.store.step::<Blob>(&key).filter(|blob| context.store.holds(*blob)) {
+    if let Some(blob) = context.known::<Blob>(&key).filter(|blob| context.store.holds(*blob)) {
         return Ok((blob, group, key));
     }
     context.may_make("compiling the taskwright binary")?;
     let blob = context.store.add_file(&compile(context, sources)?)?;
-    context.store.remember(&key, &blob)?;
+    context.keep(&key, &blob)?;
     Ok((blob, group, key))
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use flate2::bufread::MultiGzDecoder;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -28,6 +28,9 @@ use taskwright_base::{Error, Result};
 
 /// The longest row: one line is held in memory at a time.
 const LONGEST_ROW: u64 = 64 * 1024 * 1024;
+
+/// From how many bytes on it is worth asking other machines what is in a dataset.
+const WORTH_ASKING: u64 = 1024 * 1024;
 
 /// A dataset, ready to be put into tasks.
 pub struct Node {
@@ -145,11 +148,11 @@ fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) ->
     key.add("dataset.id", &dataset.id);
     key.add("dataset.labels", dataset.labels.join("\n"));
     key.add("dataset.filters", filters.iter().cloned().collect::<Vec<_>>().join("\n"));
-    let index = match context.store.step::<Index>(&key) {
+    let index = match known::<Index>(context, &tree, &key) {
         Some(index) => index,
         None => {
             let index = read_rows(context, dataset, filters, &tree, &rows)?;
-            context.store.remember(&key, &index)?;
+            keep(context, &tree, &key, &index)?;
             index
         }
     };
@@ -157,6 +160,16 @@ fn make(context: &Context<'_>, dataset: &Dataset, filters: &BTreeSet<String>) ->
     context.boundary(Boundary::Dataset)?;
     let group = Arc::new(recorder.finish());
     Ok(Node { tree, digest, rows, ids: index.ids, fields: index.fields, group })
+}
+
+/// What is known of a dataset. Of a small one no other machine is asked: reading it takes no longer.
+fn known<T: DeserializeOwned>(context: &Context<'_>, tree: &Tree, key: &Key) -> Option<T> {
+    if tree.size() < WORTH_ASKING { context.store.step(key) } else { context.known(key) }
+}
+
+/// Remembers it, for others too where they would ask.
+fn keep<T: Serialize>(context: &Context<'_>, tree: &Tree, key: &Key, result: &T) -> Result<()> {
+    if tree.size() < WORTH_ASKING { context.store.remember(key, result) } else { context.keep(key, result) }
 }
 
 fn row_files(dataset: &Dataset, tree: &Tree) -> Result<Vec<String>> {
@@ -392,7 +405,8 @@ pub fn without_labels(
     key.add("dataset.labels", dataset.labels.join("\n"));
     key.add_digest("samples", Digest::of(samples.join("\n").as_bytes()));
     let make = || {
-        if let Some(blob) = context.store.step::<Blob>(&key).filter(|blob| context.store.holds(*blob)) {
+        if let Some(blob) = known::<Blob>(context, &node.tree, &key).filter(|blob| context.store.holds(*blob))
+        {
             return context.store.content(blob);
         }
         let wanted: HashSet<&str> = samples.iter().map(String::as_str).collect();
@@ -415,7 +429,7 @@ pub fn without_labels(
             }
             Ok(())
         })?;
-        context.store.remember(&key, &blob)?;
+        keep(context, &node.tree, &key, &blob)?;
         context.store.content(blob)
     };
     context.shared.samples.get(&key.fingerprint(), make).map(|content| content.as_ref().clone())

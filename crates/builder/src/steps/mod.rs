@@ -24,9 +24,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use taskwright_language::model::Baseline;
 
+use crate::depot::{self, Depot};
 use crate::inputs::{Recorder, StatCache};
+use crate::key::Key;
 use crate::observe::{Boundary, Observer};
 use crate::render::Templates;
 use crate::state::State;
@@ -41,6 +45,8 @@ pub struct Context<'a> {
     pub workspace: &'a Workspace,
     /// Bytes and results that were made before.
     pub store: &'a Store,
+    /// Those that other machines made.
+    pub depot: Option<&'a dyn Depot>,
     /// What the last build left.
     pub state: &'a State,
     /// Digests of files that have not changed since.
@@ -65,6 +71,8 @@ pub struct Shared {
     pub(crate) samples: Memo<Digest, Content>,
     pub(crate) binary: Memo<(), binary::Node>,
     pub(crate) templates: Memo<String, Templates>,
+    /// The steps that this machine made itself.
+    pub(crate) made: Mutex<Vec<Key>>,
 }
 
 impl Context<'_> {
@@ -75,6 +83,18 @@ impl Context<'_> {
     /// A recorder of what a task is made from.
     pub fn recorder(&self) -> Recorder<'_> {
         Recorder::new(self.root(), self.cache).avoiding(self.workspace.made())
+    }
+
+    /// The result of a step, if it was made before, here or on another machine.
+    pub fn known<T: DeserializeOwned>(&self, key: &Key) -> Option<T> {
+        self.store.step(key).or_else(|| depot::take(self.depot?, self.store, key))
+    }
+
+    /// Remembers the result of a step that was made here.
+    pub fn keep<T: Serialize>(&self, key: &Key, result: &T) -> Result<()> {
+        self.store.remember(key, result)?;
+        self.shared.made.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone());
+        Ok(())
     }
 
     /// Refuses to make something when the build only looks: its absence alone says that the task is not up to date.

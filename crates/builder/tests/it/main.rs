@@ -20,6 +20,7 @@ mod packages;
 mod release;
 mod rendered;
 mod reproducible;
+mod shard;
 mod signal;
 mod state;
 mod support;
