@@ -95,8 +95,9 @@ enum Format {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    // What asks other machines is not compiled where nobody has any.
-    if !cfg!(feature = "trials") && arguments.places.workspace()?.fleet.store.is_some() {
+    // What asks other machines is not compiled where nobody has any. A workspace that cannot be read is told as every build tells it.
+    let is_shared = || arguments.places.workspace().is_ok_and(|workspace| workspace.fleet.store.is_some());
+    if !cfg!(feature = "trials") && is_shared() {
         return hand_over(Needs::Trials);
     }
     if let Some(past) = &arguments.diff {

@@ -29,11 +29,11 @@ pub fn own_key() -> Option<String> {
     env::var_os(KEY).map(|secret| secret.to_string_lossy().into_owned())
 }
 
-/// The store that `taskwright.toml` names, for a machine with this key; none if it names none. What is wrong with it is a
-/// complaint of the store's.
+/// The store that `taskwright.toml` names, for a machine with this key; none if it names none. It is opened when it is first asked,
+/// and what is wrong with it is a complaint of its own.
 pub fn open(fleet: &Fleet, root: &Utf8Path, own_key: Option<&str>) -> Option<Arc<dyn Depot>> {
     let store = fleet.store.as_deref()?;
-    Some(Arc::new(Remote::open(store, root, Keys::new(&fleet.trust, own_key))))
+    Some(Arc::new(Remote::new(store, root, Keys::new(&fleet.trust, own_key))))
 }
 
 #[cfg(test)]

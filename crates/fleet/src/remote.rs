@@ -10,10 +10,10 @@ use std::fmt;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use futures_util::StreamExt as _;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
@@ -38,12 +38,13 @@ const SLOWEST: u64 = 256 * 1024;
 /// From this size on an object is sent in parts of this size.
 const PART: usize = 8 * 1024 * 1024;
 
-/// A store that was opened, or could not be.
+/// A store, which is opened when something is asked of it: most commands build nothing.
 pub struct Remote {
     named: String,
+    root: Utf8PathBuf,
     keys: Keys,
-    /// None: it could not be opened.
-    open: Option<Open>,
+    /// None in it: it could not be opened.
+    open: OnceLock<Option<Open>>,
     said: Mutex<Said>,
 }
 
@@ -57,8 +58,6 @@ struct Open {
 
 #[derive(Default)]
 struct Said {
-    /// It was asked for something, or offered something: before that there is nothing to complain about.
-    is_used: bool,
     /// It is not asked any more.
     is_off: bool,
     complaints: Vec<String>,
@@ -75,25 +74,20 @@ enum Got {
 }
 
 impl Remote {
-    /// Opens the store that `taskwright.toml` names.
-    pub fn open(named: &str, root: &Utf8Path, keys: Keys) -> Self {
-        let mut said = Said::default();
-        said.complaints.extend(keys.complaint.as_ref().map(|what| format!("`[fleet]`: {what}")));
-        let remote = |open, said| Self { named: named.to_owned(), keys, open, said: Mutex::new(said) };
-        let opened =
-            place::open(named, root).map_err(|error| words::of(&error)).and_then(|(store, folder)| {
-                let runtime = Builder::new_current_thread().enable_all().build();
-                let runtime = runtime.map_err(|error| format!("starting its client: {error}"))?;
-                Ok(Open { store, folder, runtime, patience: PATIENCE, at_once: Semaphore::new(AT_ONCE) })
-            });
-        match opened {
-            Ok(open) => remote(Some(open), said),
-            Err(why) => {
-                let remote = remote(None, said);
-                remote.give_up(&why);
-                remote
-            }
-        }
+    /// The store that `taskwright.toml` names.
+    pub fn new(named: &str, root: &Utf8Path, keys: Keys) -> Self {
+        let (named, root) = (named.to_owned(), root.to_owned());
+        Self { named, root, keys, open: OnceLock::new(), said: Mutex::default() }
+    }
+
+    /// Opens it, and says what is wrong with it or with the keys, once.
+    fn open(&self) -> Option<&Open> {
+        let open = || {
+            let wrong = self.keys.complaint.as_ref().map(|what| format!("`[fleet]`: {what}"));
+            self.said().complaints.extend(wrong);
+            Open::at(&self.named, &self.root).inspect_err(|why| self.give_up(why)).ok()
+        };
+        self.open.get_or_init(open).as_ref()
     }
 
     fn said(&self) -> MutexGuard<'_, Said> {
@@ -117,7 +111,7 @@ impl Remote {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let open = self.open.as_ref()?;
+        let open = self.open()?;
         let patience = open.patience + Duration::from_secs(size / SLOWEST);
         let answer = open.runtime.block_on(async {
             let _permit = open.at_once.acquire().await;
@@ -164,6 +158,13 @@ impl Remote {
 }
 
 impl Open {
+    fn at(named: &str, root: &Utf8Path) -> Result<Self, String> {
+        let (store, folder) = place::open(named, root).map_err(|error| words::of(&error))?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("starting its client: {error}"))?;
+        Ok(Self { store, folder, runtime, patience: PATIENCE, at_once: Semaphore::new(AT_ONCE) })
+    }
+
     fn blob(&self, digest: Digest) -> Path {
         let hex = digest.hex();
         self.folder.clone().join("blobs").join(&hex[..2]).join(hex.as_str())
@@ -220,10 +221,7 @@ fn generic(words: String) -> Error {
 
 impl Depot for Remote {
     fn statement(&self, step: Digest) -> Option<Vec<u8>> {
-        self.said().is_used = true;
-        if !self.keys.trusts_anybody() {
-            return None;
-        }
+        self.open().filter(|_| self.keys.trusts_anybody())?;
         let signed = self.ask(0, |open| async move {
             let object = open.store.get(&open.step(step)).await?;
             if object.meta.size > LONGEST_STATEMENT {
@@ -252,8 +250,7 @@ impl Depot for Remote {
     }
 
     fn accepts(&self) -> bool {
-        self.said().is_used = true;
-        self.open.is_some() && self.keys.can_sign() && !self.said().is_off
+        self.open().is_some() && self.keys.can_sign() && !self.said().is_off
     }
 
     fn leave(&self, digest: Digest, size: u64, content: Content<'_>) -> bool {
@@ -285,8 +282,7 @@ impl Depot for Remote {
     }
 
     fn complaints(&self) -> Vec<String> {
-        let mut said = self.said();
-        if said.is_used { std::mem::take(&mut said.complaints) } else { Vec::new() }
+        std::mem::take(&mut self.said().complaints)
     }
 }
 
@@ -308,7 +304,7 @@ mod tests {
     /// A depot of its own in a folder.
     fn remote(folder: &Utf8Path) -> Remote {
         let anybody = format!("ed25519:{}", "1".repeat(64));
-        Remote::open(folder.as_str(), folder, Keys::new(&[anybody], None))
+        Remote::new(folder.as_str(), folder, Keys::new(&[anybody], None))
     }
 
     #[test]
@@ -316,7 +312,8 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut remote = remote(Utf8Path::from_path(folder.path()).unwrap());
-        let open = remote.open.as_mut().unwrap();
+        remote.open();
+        let open = remote.open.get_mut().unwrap().as_mut().unwrap();
         open.patience = Duration::from_millis(300);
         open.store = Arc::new(
             object_store::aws::AmazonS3Builder::new()

@@ -28,7 +28,7 @@ use taskwright_language::model::{Baseline, Spec};
 use self::conclude::{refuse_strangers, refuse_unproven, set_digest};
 use self::plan::SpecPlan;
 use self::task::{Done, Open};
-use crate::depot;
+use crate::depot::{self, Depot};
 use crate::inputs::{Group, StatCache};
 use crate::lock::Lock;
 use crate::observe::{Boundary, Observer};
@@ -199,7 +199,7 @@ impl Build<'_> {
         let context = Context {
             workspace: self.workspace,
             store,
-            depot: self.workspace.depot.as_deref().filter(|_| self.options.intent.publishes()),
+            depot: self.depot(),
             state,
             cache: &cache,
             look_only: self.options.intent == Intent::Look,
@@ -272,15 +272,18 @@ impl Build<'_> {
         report
     }
 
+    /// The store that machines share: whoever only looks neither takes nor leaves.
+    fn depot(&self) -> Option<&dyn Depot> {
+        self.workspace.depot.as_deref().filter(|_| self.options.intent.publishes())
+    }
+
     /// Leaves for other machines what this one made, once all of it is remembered here. What the lock refused is not passed on.
     fn leave(&self, store: &Store, shared: &Shared, report: &Report) {
-        let Some(depot) = self.workspace.depot.as_ref().filter(|_| self.options.intent.publishes()) else {
-            return;
-        };
+        let Some(depot) = self.depot() else { return };
         if self.options.intent == Intent::Build || report.is_success() {
             let made = shared.made.lock().unwrap_or_else(PoisonError::into_inner);
             for key in made.iter().take_while(|_| !self.stop.load(Ordering::Relaxed)) {
-                depot::leave(depot.as_ref(), store, key);
+                depot::leave(depot, store, key);
             }
         }
         depot.complaints().iter().for_each(|what| self.observer.warning(what));
