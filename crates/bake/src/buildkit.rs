@@ -180,10 +180,9 @@ impl Kitchen<'_> {
 /// What `BuildKit` complained of: its last lines, without those that only say how far it was.
 fn complaint(log: &str) -> Error {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-    let start = lines
-        .iter()
-        .rposition(|line| line.starts_with("------"))
-        .and_then(|end| lines[..end].iter().rposition(|line| line.starts_with("------")));
+    // What the failed command printed stands between two of these; longer ones frame lines of the Dockerfile.
+    let is_frame = |line: &&str| *line == "------";
+    let start = lines.iter().rposition(is_frame).and_then(|end| lines[..end].iter().rposition(is_frame));
     let shown = &lines[start.map_or(0, |start| start + 1).max(lines.len().saturating_sub(LAST_LINES))..];
     let text: Vec<_> = shown
         .iter()
@@ -195,6 +194,11 @@ fn complaint(log: &str) -> Error {
     if is(&["no space left on device"]) {
         error.hint(
             "the engine's disk is full: `docker system df` says by what, `docker builder prune` frees it",
+        )
+    } else if is(&["exec format error"]) {
+        error.hint(
+            "this machine does not run programs of that platform: install an emulator (Debian: `qemu-user-static`), or name a \
+             builder in `[bake] builder` that has such machines",
         )
     } else if is(&["no match for platform", "no matching manifest"]) {
         error.hint(
@@ -227,5 +231,15 @@ mod tests {
              ERROR: target digits_main: failed to solve: no space left on device"
         );
         assert!(error.hint_text().unwrap().contains("docker system df"));
+
+        let log = "#9 sending\n------\n > [hand_main 2/2] RUN uname:\n0.2 exec /bin/sh: exec format error\n------\nDockerfile:2\n\
+                   --------------------\n   2 | >>> RUN uname\n--------------------\nERROR: target hand_main: exit code: 1\n";
+        let error = complaint(log);
+        assert_eq!(
+            error.to_string(),
+            "BuildKit could not make the images:\n   > [hand_main 2/2] RUN uname:\n  0.2 exec /bin/sh: exec format error\n  \
+             Dockerfile:2\n     2 | >>> RUN uname\n  ERROR: target hand_main: exit code: 1"
+        );
+        assert!(error.hint_text().unwrap().contains("qemu-user-static"));
     }
 }
