@@ -1,0 +1,3 @@
+//! Nothing: build-dependencies count only where there is a build script.
+
+fn main() {}
