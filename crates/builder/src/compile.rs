@@ -12,11 +12,15 @@ pub const TARGET: &str =
 pub const PACKAGE: &str = "taskwright-sidecar";
 
 /// The files and folders that it is made of, from the root of Taskwright's sources.
-pub const SOURCES: [&str; 13] = [
+pub const SOURCES: [&str; 17] = [
     "crates/sidecar/Cargo.toml",
     "crates/sidecar/src",
     "crates/eval/Cargo.toml",
     "crates/eval/src",
+    "crates/gateway/Cargo.toml",
+    "crates/gateway/src",
+    "crates/https/Cargo.toml",
+    "crates/https/src",
     "crates/language/Cargo.toml",
     "crates/language/src",
     "crates/harbor/Cargo.toml",

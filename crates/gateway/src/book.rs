@@ -100,9 +100,10 @@ impl Book {
                 usage.cost = cost.0;
                 self.add(token, scope, digest, attribution, valid, usage)
             }
-            Entry::Revoked { token, refused } => {
+            Entry::Revoked { token, refused, spent } => {
                 let known = self.tokens.get_mut(&token).ok_or_else(|| format!("{token} was never made"))?;
                 known.usage.refused = known.usage.refused.max(refused);
+                known.usage.spent = known.usage.spent.max(spent);
                 known.valid.store(false, Ordering::Release);
                 Ok(())
             }
@@ -350,7 +351,7 @@ mod tests {
             reserved(2),
             reserved(3),
             settled(3, End::Failed),
-            Entry::Revoked { token: TokenId(2), refused: 7 },
+            Entry::Revoked { token: TokenId(2), refused: 7, spent: 3 },
         ];
         let before = book(entries);
         let mut after = Book::default();
@@ -369,7 +370,7 @@ mod tests {
         assert!(known(&book, Door::Evaluation, 1) && known(&book, Door::Evaluation, 3));
         assert!(!known(&book, Door::Producer, 1) && !known(&book, Door::Evaluation, 2));
         assert!(known(&book, Door::Producer, 2) && !known(&book, Door::Producer, 9));
-        book.apply(Entry::Revoked { token: TokenId(1), refused: 0 }).unwrap();
+        book.apply(Entry::Revoked { token: TokenId(1), refused: 0, spent: 0 }).unwrap();
         assert!(!known(&book, Door::Evaluation, 1));
     }
 
@@ -379,7 +380,7 @@ mod tests {
             settled(9, End::Answered),
             reserved(1),
             minted(1, Scope::Producer),
-            Entry::Revoked { token: TokenId(5), refused: 0 },
+            Entry::Revoked { token: TokenId(5), refused: 0, spent: 0 },
         ] {
             assert!(book([reserved(1)]).apply(wrong).is_err());
         }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use taskwright_base::text::one_of;
 use taskwright_base::{Error, Result};
-use taskwright_language::model::Limit;
+use taskwright_language::model::{self, GatewayScope, Limit, ModelPrice};
 
-use crate::money::{CostLimit, Price};
+use crate::money::{CostLimit, Money, Price};
 use crate::scope::Scope;
 
 /// What a gateway is told. It holds no secret, so it can stand in a built file.
@@ -126,12 +126,66 @@ impl Default for Patience {
     }
 }
 
+fn dollars(dollars: f64) -> Result<Money> {
+    Money::dollars(dollars)
+        .ok_or_else(|| Error::new("an amount is a number of US dollars, at most a million"))
+}
+
+fn price(said: &ModelPrice) -> Result<Price> {
+    Ok(Price {
+        input: dollars(said.input)?,
+        cached_input: said.cached_input.map(dollars).transpose()?,
+        cache_write: said.cache_write.map(dollars).transpose()?,
+        output: dollars(said.output)?,
+    })
+}
+
+fn scope(said: &GatewayScope) -> Result<ScopeConfig> {
+    // Taken apart by name, so that a new field cannot be forgotten.
+    let GatewayScope {
+        allowed_models,
+        model_aliases,
+        max_requests,
+        max_tokens,
+        max_cost,
+        max_concurrency,
+        hosted_tools,
+    } = said.clone();
+    Ok(ScopeConfig {
+        allowed_models,
+        model_aliases,
+        max_requests,
+        max_tokens,
+        max_cost: max_cost.map(dollars).transpose()?.map_or(CostLimit::Unlimited, CostLimit::AtMost),
+        max_concurrency,
+        hosted_tools,
+    })
+}
+
 /// Seconds, which [`Config::check`] has seen to be some.
 pub(crate) fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(1))
 }
 
 impl Config {
+    /// What a spec says.
+    ///
+    /// # Errors
+    /// An amount of money is none.
+    pub fn of_spec(spec: &model::Gateway) -> Result<Self> {
+        let prices = spec.prices.iter().map(|(model, said)| Ok((model.clone(), price(said)?)));
+        let user = |said: &Option<GatewayScope>| said.as_ref().map(scope).transpose();
+        Ok(Self {
+            model_aliases: spec.model_aliases.clone(),
+            prices: prices.collect::<Result<_>>()?,
+            request_log_attribution: spec.request_log_attribution,
+            producer: user(&spec.producer)?,
+            evaluation: user(&spec.evaluation)?,
+            finalization: user(&spec.finalization)?,
+            ..Self::default()
+        })
+    }
+
     /// What a scope may use, and the scope whose budget that is; none if it may use nothing.
     pub fn scope(&self, scope: Scope) -> Option<(&ScopeConfig, Scope)> {
         let found = |config: &'_ Option<ScopeConfig>, scope| config.is_some().then_some(scope);
@@ -260,6 +314,23 @@ mod tests {
             said(serde_json::json!({ "producer": scope, "patience": { "answer": 0.0 } })).contains("wait")
         );
         assert!(said(serde_json::json!({ "producer": scope, "finalization": scope })).contains("needs"));
+    }
+
+    #[test]
+    fn a_spec_says_all_of_it() {
+        let said = serde_json::json!({
+            "model_aliases": { "n": "up/n" },
+            "prices": { "m": { "input": 0.5, "output": 2.0, "cached_input": 0.1 } },
+            "evaluation": {
+                "allowed_models": ["m"], "model_aliases": { "m": "up/m" }, "max_requests": 3, "max_tokens": 4,
+                "max_cost": 1.5, "max_concurrency": 2, "hosted_tools": true,
+            },
+        });
+        let config = Config::of_spec(&serde_json::from_value(said.clone()).unwrap()).unwrap();
+        assert_eq!(config, self::config(said));
+        config.check().unwrap();
+        let wrong = serde_json::json!({ "producer": { "allowed_models": ["m"], "max_cost": -1.0 } });
+        assert!(Config::of_spec(&serde_json::from_value(wrong).unwrap()).is_err());
     }
 
     #[test]

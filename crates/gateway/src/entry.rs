@@ -43,6 +43,9 @@ pub enum Entry {
         token: TokenId,
         /// How many of its requests were refused.
         refused: u64,
+        /// How many of those because the budget did not suffice.
+        #[serde(default)]
+        spent: u64,
     },
     /// A request is about to be sent.
     Reserved(Reserved),

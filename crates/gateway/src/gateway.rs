@@ -185,15 +185,29 @@ impl Handle {
     /// # Errors
     /// The file cannot be written, or the token not be made.
     pub fn mint_into(&self, scope: Scope, attribution: &str, path: &Path) -> Result<TokenId> {
-        if let Ok(text) = fs::read_to_string(path)
-            && let Some(who) = self.0.who(scope.door(), &Token::shown(text.trim()))
-            && who.scope == scope
-        {
-            return Ok(who.token);
+        match fs::read_to_string(path) {
+            Ok(text) if self.known(scope, &Token::shown(text.trim())).is_some() => {
+                self.admit_into(scope, attribution, &Token::shown(text.trim()), path)
+            }
+            _ => self.admit_into(scope, attribution, &Token::new()?, path),
         }
-        let (id, token) = self.0.mint(scope, attribution)?;
+    }
+
+    /// Makes a text that somebody else has chosen a token, and writes it into a file for nobody else to read.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the token not be made.
+    pub fn admit_into(&self, scope: Scope, attribution: &str, token: &Token, path: &Path) -> Result<TokenId> {
+        let id = match self.known(scope, token) {
+            Some(id) => id,
+            None => self.0.admit(scope, attribution, token)?,
+        };
         write_secret(path, token.show())?;
         Ok(id)
+    }
+
+    fn known(&self, scope: Scope, token: &Token) -> Option<TokenId> {
+        self.0.who(scope.door(), token).filter(|who| who.scope == scope).map(|who| who.token)
     }
 }
 

@@ -40,6 +40,7 @@
 mod answer;
 mod body;
 mod book;
+pub mod clients;
 pub mod config;
 pub mod control;
 mod entry;

@@ -239,26 +239,31 @@ impl Meter {
 
     /// Makes a token, which outlives this process. `attribution` says what it is for.
     pub fn mint(&self, scope: Scope, attribution: &str) -> Result<(TokenId, Token)> {
+        let token = Token::new()?;
+        Ok((self.admit(scope, attribution, &token)?, token))
+    }
+
+    /// Makes a text a token.
+    pub fn admit(&self, scope: Scope, attribution: &str, token: &Token) -> Result<TokenId> {
         if self.config.scope(scope).is_none() {
             return Err(Error::new(format!("`{scope}` may use no model: the gateway has no such scope")));
         }
-        let token = Token::new()?;
         let mut state = self.state();
         let id = state.book.next_token();
         let attribution = attribution.to_owned();
         let entry = Entry::Minted { token: id, scope, digest: token.digest(), attribution };
         state.write(entry).map_err(failed_to("writing the gateway's journal"))?;
         self.release(state);
-        Ok((id, token))
+        Ok(id)
     }
 
     /// Makes a token invalid at once, and cuts its requests that are under way. Returns what it has used so far.
     pub fn revoke(&self, token: TokenId) -> Result<Usage> {
         let mut state = self.state();
         let known = state.book.token(token).ok_or_else(|| unknown(token))?;
-        let (valid, refused) = (known.valid.load(Ordering::Acquire), known.usage.refused);
+        let (valid, Usage { refused, spent, .. }) = (known.valid.load(Ordering::Acquire), known.usage);
         if valid {
-            let entry = Entry::Revoked { token, refused };
+            let entry = Entry::Revoked { token, refused, spent };
             state.write(entry).map_err(failed_to("writing the gateway's journal"))?;
         }
         self.release(state);
@@ -286,9 +291,10 @@ impl Meter {
     }
 
     /// Counts a refusal.
-    pub fn refused(&self, token: TokenId) {
+    pub fn refused(&self, token: TokenId, kind: Kind) {
         if let Some(known) = self.state().book.token_mut(token) {
             known.usage.refused += 1;
+            known.usage.spent += u64::from(kind == Kind::Spent);
         }
     }
 

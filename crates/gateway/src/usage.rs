@@ -24,6 +24,9 @@ pub struct Usage {
     pub failed: u64,
     /// Requests that the gateway refused.
     pub refused: u64,
+    /// Those of them that it refused because the budget did not suffice.
+    #[serde(default)]
+    pub spent: u64,
     /// Requests that are not finished.
     pub open: u64,
 }

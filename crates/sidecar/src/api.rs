@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use taskwright_gateway::{Budget as ModelBudget, Scope, Usage};
 use taskwright_language::model::{Access, Constraint, Direction, Limit};
 
 /// What every path of the service begins with.
@@ -55,13 +56,18 @@ pub enum State {
     Done,
     /// It has none, and never will.
     Failed,
+    /// It has none: the budget for language models is spent.
+    Refused,
     Cancelled,
 }
+
+/// What each user of language models has left.
+pub type Models = BTreeMap<Scope, ModelBudget>;
 
 impl State {
     /// Whether nothing more will happen to it.
     pub fn is_final(self) -> bool {
-        matches!(self, Self::Done | Self::Failed | Self::Cancelled)
+        matches!(self, Self::Done | Self::Failed | Self::Refused | Self::Cancelled)
     }
 
     pub fn word(self) -> &'static str {
@@ -70,6 +76,7 @@ impl State {
             Self::Running => "running",
             Self::Done => "done",
             Self::Failed => "failed",
+            Self::Refused => "refused",
             Self::Cancelled => "cancelled",
         }
     }
@@ -117,6 +124,9 @@ pub struct Evaluation {
     /// When it was asked for, in seconds since 1970.
     pub created: u64,
     pub seconds: f64,
+    /// What was used of language models, where a gateway counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Usage>,
 }
 
 /// One sample's result, as the optimizer sees it.
@@ -214,6 +224,9 @@ pub struct Status {
     pub evaluations: u64,
     pub active: Vec<Evaluation>,
     pub budgets: BTreeMap<String, Use>,
+    /// What is left of language models.
+    #[serde(default, skip_serializing_if = "Models::is_empty")]
+    pub models: Models,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -51,6 +51,9 @@ pub enum Command {
     /// Nominate a commit as the result. The last nomination counts.
     #[command(after_help = example!("taskwright submit", "taskwright submit --commit HEAD~1"))]
     Submit(SubmitArguments),
+    /// Show how to ask a language model: the address, the models, and what is left.
+    #[command(after_help = example!("taskwright models", "taskwright models --export"))]
+    Models(ModelsArguments),
     /// Print how to use this command, for whoever reads skills.
     #[command(after_help = example!("taskwright skill --to /skills"))]
     Skill(SkillArguments),
@@ -63,6 +66,9 @@ pub enum Command {
     /// In the sidecar, as root: write the evidence of the work so far.
     #[command(after_help = example!("taskwright archive"))]
     Archive(RootArguments),
+    /// In the gateway's container: hold the upstream's key, and let others ask with tokens.
+    #[command(after_help = example!("taskwright gateway"))]
+    Gateway(GatewayArguments),
     /// In the sidecar: say whether the service answers.
     #[command(after_help = example!("taskwright health"))]
     Health(RootArguments),
@@ -176,6 +182,30 @@ pub struct ServeArguments {
     /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8700")]
     pub listen: SocketAddr,
+    #[command(flatten)]
+    pub root: RootArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct ModelsArguments {
+    /// Print lines for a shell that set the variables which clients look for: `eval "$(taskwright models --export)"`.
+    #[arg(long, conflicts_with = "json")]
+    pub export: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct GatewayArguments {
+    /// Where the optimizer finds it.
+    #[arg(long, value_name = "HOST:PORT", default_value = crate::gateway::PRODUCER_DOOR)]
+    pub producer: String,
+    /// Where candidates find it.
+    #[arg(long, value_name = "HOST:PORT", default_value = crate::gateway::EVALUATION_DOOR)]
+    pub evaluation: String,
+    /// Say whether the one that runs answers, instead.
+    #[arg(long)]
+    pub health: bool,
     #[command(flatten)]
     pub root: RootArguments,
 }

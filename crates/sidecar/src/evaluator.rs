@@ -1,5 +1,6 @@
 //! The runner that really runs candidates: `taskwright-eval`, told what the service knows.
 
+mod models;
 mod nested;
 
 use std::collections::HashMap;
@@ -15,12 +16,13 @@ use taskwright_eval::{
 use taskwright_language::model::{Mode, Objective};
 use taskwright_language::serve::ServeConfig;
 
+use self::models::Way;
 use self::nested::Nested;
-use crate::api::Candidate;
+use crate::api::{Candidate, Models};
 use crate::events::Sample;
 use crate::paths::Paths;
 use crate::problem::{Kind, Problem};
-use crate::runner::{Job, Runner};
+use crate::runner::{Job, Ran, Runner};
 
 pub struct Evaluator {
     store: Store,
@@ -28,6 +30,7 @@ pub struct Evaluator {
     limits: ImportLimits,
     deterministic: bool,
     objective: Objective,
+    models: Option<Way>,
 }
 
 enum Engine {
@@ -83,6 +86,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
         // A trial that was graded is not run again: the same commit on the same inner task is answered from the record.
         deterministic: config.scorer.as_ref().is_none_or(|scorer| scorer.deterministic),
         objective: config.objective.clone(),
+        models: Way::of(config, paths),
     })
 }
 
@@ -114,7 +118,7 @@ impl Runner for Evaluator {
         self.deterministic
     }
 
-    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()> {
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<Ran> {
         let id: CommitId = job.commit.parse()?;
         let known = self.store.find(&id)?;
         let candidate = known.ok_or_else(|| Error::new(format!("the candidate {id} is not in the store")))?;
@@ -138,10 +142,14 @@ impl Runner for Evaluator {
             Engine::A(mode_a) => {
                 let plan = Plan { candidate: checkout.path(), samples: &ids };
                 mode_a.evaluate(&plan, &finished, stop);
-                Ok(())
+                Ok(Ran::default())
             }
-            Engine::B(nested) => nested.run(checkout.path(), &ids, &finished, stop),
+            Engine::B(nested) => nested.run(job, checkout.path(), &ids, &finished, stop),
         }
+    }
+
+    fn models(&self) -> Result<Models> {
+        self.models.as_ref().map_or_else(|| Ok(Models::new()), Way::left)
     }
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<()> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use taskwright_eval::{Attempts, FailureKind, Outcome as SampleOutcome, SampleResult};
+use taskwright_gateway::Usage;
 use taskwright_language::model::Objective;
 
 use crate::api::Charge;
@@ -76,6 +77,9 @@ pub struct End {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub seconds: f64,
+    /// What was used of language models, where a gateway counts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<Usage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +88,8 @@ pub enum Outcome {
     Done,
     /// An infrastructure error kept it from having one.
     Failed,
+    /// Nothing was left of what candidates may use of language models: what came out would not be the candidate's score.
+    Refused,
     Cancelled,
     /// The service ended while it ran.
     Interrupted,

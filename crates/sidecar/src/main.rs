@@ -13,6 +13,7 @@ mod evaluator;
 mod events;
 mod exit;
 mod finalize;
+mod gateway;
 mod health;
 mod journal;
 mod paths;
@@ -70,6 +71,8 @@ fn main() -> ExitCode {
         }
         Command::Finalize(arguments) => admin::ask::ask(Request::Finalize, &arguments),
         Command::Archive(arguments) => admin::ask::ask(Request::Archive, &arguments),
+        Command::Models(arguments) => client::models::models(&arguments),
+        Command::Gateway(arguments) => gateway::run(&arguments),
         Command::Health(arguments) => health::health(&arguments),
         Command::Sandbox(arguments) => taskwright_eval::sandbox::command_main(arguments.command),
     }

@@ -14,6 +14,10 @@ pub struct Paths {
     /// What lasts no longer than the container: the socket, checkouts and sandboxes.
     pub runtime: PathBuf,
     pub evidence: PathBuf,
+    /// What the gateway and the sidecar share.
+    pub gateway: PathBuf,
+    /// What the gateway and the optimizer share.
+    pub producer: PathBuf,
 }
 
 impl Paths {
@@ -24,7 +28,19 @@ impl Paths {
             state: root.join("var/lib/taskwright"),
             runtime: root.join("run/taskwright"),
             evidence: root.join("evidence"),
+            gateway: root.join("run/taskwright-gateway"),
+            producer: root.join("run/taskwright-models"),
         }
+    }
+
+    /// The socket through which the sidecar asks the gateway for tokens.
+    pub fn gateway_socket(&self) -> PathBuf {
+        self.gateway.join("control/socket")
+    }
+
+    /// The file with the optimizer's token.
+    pub fn producer_token(&self) -> PathBuf {
+        self.producer.join("token")
     }
 
     pub fn admin_folder(&self) -> PathBuf {

@@ -4,16 +4,29 @@ use std::path::Path;
 
 use taskwright_base::Result;
 use taskwright_eval::Cancel;
+use taskwright_gateway::Usage;
 
-use crate::api::Candidate;
-use crate::events::Sample;
+use crate::api::{Candidate, Models};
+use crate::events::{Purpose, Sample};
 use crate::problem::Problem;
 
 #[derive(Debug)]
 pub struct Job {
+    /// The evaluation's number.
+    pub number: u64,
+    pub purpose: Purpose,
     pub commit: String,
     /// The samples: position in the split, and id.
     pub samples: Vec<(u32, String)>,
+}
+
+/// What running a job took, besides its samples.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// What was used of language models, where a gateway counts it.
+    pub models: Option<Usage>,
+    /// Samples were left out because nothing was left of what candidates may use of language models.
+    pub is_spent: bool,
 }
 
 pub trait Runner: Send + Sync {
@@ -30,7 +43,12 @@ pub trait Runner: Send + Sync {
     /// Runs and scores samples, handing over each as it finishes. Returns early if asked to stop.
     ///
     /// An error is an infrastructure error that left samples without a result.
-    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()>;
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<Ran>;
+
+    /// What is left of language models for everybody, where a gateway counts it.
+    fn models(&self) -> Result<Models> {
+        Ok(Models::new())
+    }
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<()>;
 }

@@ -62,8 +62,7 @@ async fn run(paths: &Paths, address: SocketAddr, opened: Opened) -> Result<()> {
     let address = listener.local_addr().map_err(failed_to("listening"))?;
     let socket = admin::listen::bind(paths).map_err(failed("making the socket", &paths.socket()))?;
     write::atomic(paths.address(), Durable::No, address.to_string().as_bytes())?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed_to("waiting for signals"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed_to("waiting for signals"))?;
+    let asked = asked_to_end()?;
     let routes = match &opened {
         Opened::Intact(service) => {
             println!("taskwright: serving {} on {address}", service.config.task);
@@ -79,10 +78,28 @@ async fn run(paths: &Paths, address: SocketAddr, opened: Opened) -> Result<()> {
     tokio::spawn(server::listen(listener, routes));
     let act = move |request, tell: admin::protocol::Tell<'_>| opened.act(&paths, request, tell);
     tokio::spawn(admin::listen::listen(socket, Arc::new(act)));
-    std::future::poll_fn(|context| {
+    asked.await;
+    Ok(())
+}
+
+/// Waits until this process is asked to end.
+pub fn until_asked_to_end() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed_to("waiting for signals"))?;
+    runtime.block_on(async {
+        asked_to_end()?.await;
+        Ok(())
+    })
+}
+
+/// Listens from now on, and is ready when this process is asked to end.
+fn asked_to_end() -> Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed_to("waiting for signals"))?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed_to("waiting for signals"))?;
+    Ok(std::future::poll_fn(move |context| {
         let asked = terminate.poll_recv(context).is_ready() | interrupt.poll_recv(context).is_ready();
         if asked { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    Ok(())
+    }))
 }

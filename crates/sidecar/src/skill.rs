@@ -10,7 +10,8 @@ use clap::CommandFactory;
 use crate::cli::{Arguments, SkillArguments};
 use crate::exit;
 
-const COMMANDS: [&str; 8] = ["plan", "eval", "wait", "status", "cancel", "results", "diff", "submit"];
+const COMMANDS: [&str; 9] =
+    ["plan", "eval", "wait", "status", "cancel", "results", "diff", "submit", "models"];
 
 /// Prints the skill, or writes it into a folder.
 pub fn run(arguments: &SkillArguments) -> ExitCode {

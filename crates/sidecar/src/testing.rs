@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use taskwright_base::{Result, failed};
 use taskwright_eval::{Attempts, Cancel, FailureKind};
+use taskwright_gateway::Usage;
 use taskwright_language::serve::ServeConfig;
 
 use crate::api::Candidate;
 use crate::events::Sample;
 use crate::problem::Problem;
-use crate::runner::{Job, Runner};
+use crate::runner::{Job, Ran, Runner};
 use crate::service::{self, Service};
 
 pub const BASELINE: &str = "ba5e11e0ba5e11e0ba5e11e0ba5e11e0ba5e11e0";
@@ -56,6 +57,8 @@ pub enum Way {
     Slow(f64),
     /// So many samples have this value; then nothing more comes until the evaluation is stopped.
     Stuck(f64, u64),
+    /// So many samples have this value; then nothing is left of the budget for language models.
+    Spent(f64, u64),
 }
 
 /// A runner that runs nothing. The tree of a commit is the commit.
@@ -88,7 +91,7 @@ impl Runner for Fake {
         !self.noisy
     }
 
-    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<()> {
+    fn run(&self, job: &Job, stop: &Cancel, finished: &mut (dyn FnMut(Sample) + Send)) -> Result<Ran> {
         let way = self.ways.lock().unwrap().get(&job.commit).copied().unwrap_or(Way::Value(1.0));
         for (index, id) in &job.samples {
             match way {
@@ -99,15 +102,23 @@ impl Runner for Fake {
                 _ => {}
             }
             if stop.is_cancelled() {
-                return Ok(());
+                return Ok(Ran::default());
+            }
+            if matches!(way, Way::Spent(_, most) if u64::from(*index) >= most) {
+                return Ok(Ran {
+                    models: Some(Usage { requests: 3, spent: 1, ..Usage::default() }),
+                    is_spent: true,
+                });
             }
             let before = self.ran.fetch_add(1, Ordering::SeqCst);
             let (value, failure) = match way {
                 Way::Accuracy(accuracy, _) => (Some(accuracy), None),
                 Way::LeftOut(_) if *index == 0 => (None, Some(FailureKind::Infrastructure)),
-                Way::LeftOut(value) | Way::Value(value) | Way::Slow(value) | Way::Stuck(value, _) => {
-                    (Some(value), None)
-                }
+                Way::LeftOut(value)
+                | Way::Value(value)
+                | Way::Slow(value)
+                | Way::Stuck(value, _)
+                | Way::Spent(value, _) => (Some(value), None),
                 Way::Lucky(first, later) => (Some(if before < 12 { first } else { later }), None),
                 Way::Crash => (Some(0.0), Some(FailureKind::Crash)),
                 Way::Infrastructure => (None, Some(FailureKind::Infrastructure)),
@@ -132,7 +143,7 @@ impl Runner for Fake {
                 copied: None,
             });
         }
-        Ok(())
+        Ok(Ran::default())
     }
 
     fn bundle(&self, commits: &[String], to: &Path) -> Result<()> {

@@ -13,7 +13,7 @@ use taskwright_language::model::{Access, Direction, Mode, Policy, Spec, TaskSour
 #[derive(Serialize)]
 pub struct Nothing {}
 
-/// The context of the verifier's Dockerfile.
+/// The context of the verifier's Dockerfile, and of the gateway's.
 #[derive(Serialize)]
 pub struct ImageContext<'a> {
     pub image: &'a str,
@@ -84,10 +84,17 @@ pub fn solve_context(spec: &Spec) -> SolveContext<'_> {
 pub struct ComposeContext<'a> {
     prebuilt: bool,
     environment: Vec<Variable<'a>>,
+    /// All: nobody but those below has a value of one.
     secrets: Vec<String>,
+    sidecar_secrets: Vec<&'a str>,
+    gateway_secrets: Vec<&'a str>,
     has_environment: bool,
     shared_verifier: bool,
-    has_network: bool,
+    main_has_volumes: bool,
+    sidecar_networks: &'static str,
+    has_gateway: bool,
+    has_producer: bool,
+    has_candidates: bool,
     host_docker: bool,
 }
 
@@ -99,14 +106,32 @@ pub struct Variable<'a> {
 
 /// The context that a spec gives the compose file.
 pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
-    let secrets = spec.secret_names();
+    let shared_verifier = spec.verifier == Verifier::Shared;
+    let gateway = spec.gateway.as_ref();
+    let has_producer = gateway.is_some_and(|gateway| gateway.producer.is_some());
+    let has_candidates = gateway.is_some_and(|gateway| gateway.evaluation.is_some());
+    let mut sidecar_secrets: Vec<&str> = spec.secrets.iter().map(String::as_str).collect();
+    sidecar_secrets.sort_unstable();
+    let gateway_secrets = gateway.map_or_else(Vec::new, |gateway| {
+        vec![&*gateway.upstream_api_key_env, &*gateway.upstream_base_url_env]
+    });
     ComposeContext {
         prebuilt: spec.task.environment.docker_image.is_some(),
         environment: spec.agent_env.iter().map(|(name, value)| Variable { name, value }).collect(),
-        has_environment: !secrets.is_empty() || spec.uses_host_docker(),
-        secrets,
-        shared_verifier: spec.verifier == Verifier::Shared,
-        has_network: spec.mode == Mode::B,
+        has_environment: !spec.secrets.is_empty() || spec.uses_host_docker(),
+        secrets: spec.secret_names(),
+        sidecar_secrets,
+        gateway_secrets,
+        shared_verifier,
+        main_has_volumes: shared_verifier || has_producer,
+        sidecar_networks: match (spec.mode, has_candidates) {
+            (Mode::A, _) => "[evaluation]",
+            (Mode::B, false) => "[default, evaluation]",
+            (Mode::B, true) => "[default, evaluation, candidates]",
+        },
+        has_gateway: gateway.is_some(),
+        has_producer,
+        has_candidates,
         host_docker: spec.uses_host_docker(),
     }
 }

@@ -24,6 +24,7 @@ use taskwright_base::{Error, Result};
 const STANDARD: [&str; TEMPLATES.len()] = [
     include_str!("../../templates/environment/Dockerfile.hbs"),
     include_str!("../../templates/environment/docker-compose.yaml.hbs"),
+    include_str!("../../templates/environment/gateway/Dockerfile.hbs"),
     include_str!("../../templates/environment/sidecar/Dockerfile.hbs"),
     include_str!("../../templates/instruction.md.hbs"),
     include_str!("../../templates/solution/solve.sh.hbs"),

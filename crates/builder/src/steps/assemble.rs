@@ -277,11 +277,11 @@ impl Ingredients {
             requirements: self.locked().map(|locked| locked.digest.to_string()),
             tasks: self.inner.as_ref().map(|inner| inner.tasks.clone()).unwrap_or_default(),
         });
+        if let Some(gateway) = &spec.gateway {
+            tree.insert("environment/gateway/gateway.json", Entry::text(json("gateway.json", gateway)?));
+        }
         let config = serve::config(spec, &self.baseline, &self.resolved, rows, harbor);
-        let mut text = serde_json::to_string_pretty(&config)
-            .map_err(|error| Error::new(format!("writing serve.json: {error}")))?;
-        text.push('\n');
-        tree.insert("environment/sidecar/serve.json", Entry::text(text));
+        tree.insert("environment/sidecar/serve.json", Entry::text(json("serve.json", &config)?));
         Ok(())
     }
 
@@ -312,6 +312,13 @@ impl Ingredients {
             "environment/sidecar/Dockerfile",
             plain(templates.render_shared("environment/sidecar/Dockerfile", &sidecar)?),
         );
+        if spec.gateway.is_some() {
+            let image = ImageContext { image: &spec.images.verifier };
+            tree.insert(
+                "environment/gateway/Dockerfile",
+                plain(templates.render_shared("environment/gateway/Dockerfile", &image)?),
+            );
+        }
         tree.insert("tests/test.sh", script(templates.render_shared("tests/test.sh", &Nothing {})?));
         if spec.verifier == Verifier::Separate {
             let image = ImageContext { image: &spec.images.verifier };
@@ -323,6 +330,13 @@ impl Ingredients {
         }
         Ok(())
     }
+}
+
+/// What a file of ours says, for people to read as well.
+fn json(name: &str, value: &impl serde::Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::new(format!("writing {name}: {error}")))?;
+    Ok(text + "\n")
 }
 
 /// The content digest that Harbor computes for a tree.

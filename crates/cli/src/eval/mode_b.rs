@@ -6,12 +6,14 @@ use crate::output;
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
+use taskwright_base::Error;
 use taskwright_base::lock::LockFile;
+use taskwright_base::text::count;
 use taskwright_eval::{
     Cancel, Candidate, EvaluationB, HostPlace, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
     Place, PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Trials,
 };
-use taskwright_gateway::Upstream;
+use taskwright_gateway::{Config, Upstream};
 use taskwright_harbor::child::Environment;
 
 use super::Evaluated;
@@ -60,9 +62,12 @@ pub fn gaps() -> Vec<IsolationGap> {
 /// The gateway that a task's candidates ask language models through, if its spec says so.
 fn gateway(task: &Task) -> anyhow::Result<Option<HostGateway>> {
     let (Some(spec), Some(harbor)) = (&task.serve.gateway, &task.serve.harbor) else { return Ok(None) };
+    if spec.evaluation.is_none() {
+        return Ok(None);
+    }
     let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
     let listen = host::address(&harbor.run.environment);
-    Ok(Some(HostGateway::start(host::of_spec(spec), upstream, listen, &task.name)?))
+    Ok(Some(HostGateway::start(Config::of_spec(spec)?, upstream, listen, &task.name)?))
 }
 
 /// What Harbor finds: instead of the upstream's address and key those of the gateway.
@@ -136,6 +141,7 @@ impl<'a> Runner<'a> {
             "mode": "b",
             "run": run,
             "sample_timeout_sec": self.task.serve.limits.sample_timeout_sec,
+            "gateway": self.task.serve.gateway,
             "requirements": harbor.and_then(|harbor| harbor.requirements.as_ref()),
             "samples": digests,
         })
@@ -196,6 +202,15 @@ impl<'a> Runner<'a> {
         let EvaluationB { result, notes, jobs, trials_run, trouble } = told?;
         if result.samples.is_empty() {
             bail!("the split `{split}` has no samples");
+        }
+        let spent = self.gateway.as_ref().map(HostGateway::usage).transpose()?.map_or(0, |usage| usage.spent);
+        if spent > 0 {
+            return Err(Error::new(format!(
+                "what candidates may use of language models is spent: {} refused, so there is no score",
+                count(spent, "request")
+            ))
+            .hint("raise the limits in `[gateway.evaluation]` and build again; as it is, `--fresh` runs again what was refused")
+            .into());
         }
         let facts = Facts { jobs, trials_run, notes, trouble };
         Ok(Evaluated {

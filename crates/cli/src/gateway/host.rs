@@ -9,27 +9,14 @@ use taskwright_base::Result;
 use taskwright_base::process::{self, Limits};
 use taskwright_base::text::count;
 use taskwright_gateway::{
-    Config, Door, Gateway, Scope, ScopeConfig, Setup, Token, TokenId, Tokens, Upstream, Usage,
+    Config, Door, Gateway, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
 };
-use taskwright_language::model::{self, GatewayScope};
 use tempfile::TempDir;
 
 /// How long what is under way may take when everything else has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long an engine may take to say where its bridge is.
 const ASKING: Duration = Duration::from_secs(10);
-
-/// The names under which clients look for an address, and whether that ends in `/v1`.
-const ADDRESSES: [(&str, bool); 6] = [
-    ("OPENAI_BASE_URL", true),
-    ("OPENAI_API_BASE", true),
-    ("ANTHROPIC_BASE_URL", false),
-    ("GOOGLE_GEMINI_BASE_URL", false),
-    ("GEMINI_API_BASE", false),
-    ("LLM_BASE_URL", true),
-];
-/// The names under which they look for a key.
-const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY"];
 
 /// Where a gateway for inner tasks listens: agents that run in containers of this machine find loopback to be their own.
 pub fn address(environment: &str) -> SocketAddr {
@@ -77,16 +64,7 @@ impl HostGateway {
 
     /// What its clients find in their environment: under every name that they look for.
     pub fn variables<'a>(&self, address: &'a str, key: &'a str) -> Vec<(&'a str, String)> {
-        let root = format!("http://{}", self.address);
-        let base = format!("{root}/v1");
-        let mut variables: Vec<(&str, String)> =
-            vec![(address, base.clone()), (key, self.token.show().to_owned())];
-        variables.extend(
-            ADDRESSES
-                .map(|(name, is_versioned)| (name, if is_versioned { base.clone() } else { root.clone() })),
-        );
-        variables.extend(KEYS.map(|name| (name, self.token.show().to_owned())));
-        variables
+        clients::variables(&self.address.to_string(), &self.token, address, key)
     }
 
     /// What was used until now.
@@ -105,22 +83,6 @@ impl HostGateway {
         let usage = self.gateway.handle().revoke(self.id);
         self.gateway.stop(PATIENCE);
         usage
-    }
-}
-
-/// What a spec lets candidates use, as a gateway is told it.
-pub fn of_spec(gateway: &model::Gateway) -> Config {
-    let scope = |scope: &GatewayScope| ScopeConfig {
-        allowed_models: scope.allowed_models.clone(),
-        max_requests: scope.max_requests,
-        max_tokens: scope.max_tokens,
-        max_concurrency: scope.max_concurrency,
-        ..ScopeConfig::default()
-    };
-    Config {
-        model_aliases: gateway.model_aliases.clone(),
-        evaluation: Some(scope(&gateway.evaluation)),
-        ..Config::default()
     }
 }
 

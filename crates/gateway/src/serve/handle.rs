@@ -155,7 +155,7 @@ impl Asking<'_> {
             Kind::Upstream | Kind::UpstreamKey | Kind::UpstreamSlow | Kind::Unavailable
         );
         if let Some(who) = self.who.as_ref().filter(|_| ours) {
-            self.gate.meter.refused(who.token);
+            self.gate.meter.refused(who.token, refusal.kind);
         }
         let mut record = std::mem::take(&mut self.record);
         record.at = now();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
-use taskwright_gateway::{Client, Scope, Tokens as _};
+use taskwright_gateway::{Client, Scope, Token, Tokens as _};
 use taskwright_testing::test;
 
 use crate::support::{World, chat, obliging, scope};
@@ -62,6 +62,28 @@ fn a_token_in_a_file_stays_valid_when_the_gateway_is_started_again() {
     world.gateway().handle().revoke(first).unwrap();
     assert_ne!(mint(&world), first);
     assert_ne!(std::fs::read_to_string(&path).unwrap(), token);
+}
+
+#[test]
+fn a_token_that_somebody_else_has_chosen_is_one() {
+    let world = World::new(json!({ "producer": scope(&json!({ "max_requests": 1 })) }), obliging);
+    let path = world.folder.path().join("tokens/producer");
+    let token = Token::shown("0123456789abcdef0123456789abcdef");
+    let admit = || world.gateway().handle().admit_into(Scope::Producer, "optimizer", &token, &path).unwrap();
+    let id = admit();
+    assert_eq!((admit(), std::fs::read_to_string(&path).unwrap().as_str()), (id, token.show()));
+    assert!(world.gateway().handle().usage(id).unwrap().requests == 0);
+}
+
+#[test]
+fn what_was_refused_for_want_of_budget_is_counted_apart() {
+    let world = World::limited(&json!({ "max_requests": 1 }), obliging);
+    let (id, token) = world.gateway().handle().mint(Scope::Evaluation, "evaluation 1").unwrap();
+    for (model, status) in [("other", 403), ("small", 200), ("small", 402), ("small", 402)] {
+        assert_eq!(world.ask(&token, "/v1/chat/completions", &chat(model)).status(), status);
+    }
+    let usage = world.gateway().handle().revoke(id).unwrap();
+    assert_eq!((usage.requests, usage.refused, usage.spent), (1, 3, 2));
 }
 
 #[test]

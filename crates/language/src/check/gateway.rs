@@ -1,8 +1,11 @@
 //! The way to a language model: that every model named is one that may be asked for, and the reports to W&B.
 
 use super::{Context, is_env_name};
-use crate::model::{Gateway, GatewayScope, Mode, WandbMode};
+use crate::model::{Gateway, GatewayScope, Mode, ModelPrice, WandbMode};
 use taskwright_base::text::{nearest, one_of};
+
+/// The most that is taken for an amount of money.
+const MOST_DOLLARS: f64 = 1e6;
 
 pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;
@@ -29,19 +32,7 @@ pub fn check(context: &mut Context<'_>) {
         }
     }
     let Some(gateway) = &spec.gateway else { return };
-    match spec.mode {
-        // Believed, it would be worse than nothing: candidates would have a network, and nobody would count or refuse.
-        Mode::A => context.error(
-            &["gateway"],
-            "`[gateway]` asks for a metered way to a language model, and the eval sidecar of Mode A has none",
-            "leave it out: candidates of Mode A run without a network",
-        ),
-        Mode::B => context.sidecar_warning(
-            &["gateway"],
-            "inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there",
-            "`eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused",
-        ),
-    }
+    users(context, gateway);
     for (key, name) in [
         ("upstream_api_key_env", &gateway.upstream_api_key_env),
         ("upstream_base_url_env", &gateway.upstream_base_url_env),
@@ -55,13 +46,82 @@ pub fn check(context: &mut Context<'_>) {
             );
         }
     }
-    let mut scopes = vec![("producer", &gateway.producer), ("evaluation", &gateway.evaluation)];
-    scopes.extend(gateway.finalization.as_ref().map(|scope| ("finalization", scope)));
-    for (name, scope) in &scopes {
-        scope_rules(context, name, scope);
+    if let Some(index) = spec.secrets.iter().position(|name| *name == gateway.upstream_api_key_env) {
+        context.error_with(
+            &["secrets", &index.to_string()],
+            "the gateway alone holds the upstream's key, and secrets reach the eval sidecar",
+            "take it out: candidates find the gateway's address and a token under the same names",
+            (&["gateway", "upstream_api_key_env"], "the key"),
+        );
     }
-    aliases(context, gateway, &scopes);
+    for (name, scope) in gateway.scopes() {
+        scope_rules(context, name, scope);
+        money(context, gateway, name, scope);
+    }
+    for (model, price) in &gateway.prices {
+        let ModelPrice { input, cached_input, cache_write, output } = *price;
+        let all = [Some(input), cached_input, cache_write, Some(output)];
+        if all.into_iter().flatten().any(|price| !(0.0..=MOST_DOLLARS).contains(&price)) {
+            context.error(
+                &["gateway", "prices", model],
+                "a price is a number of US dollars for a million tokens, from 0 to a million",
+                "write it like `{ input = 0.25, output = 2.0 }`",
+            );
+        }
+    }
+    aliases(context, gateway);
     candidate_model(context, gateway);
+}
+
+/// Who may ask for anything at all.
+fn users(context: &mut Context<'_>, gateway: &Gateway) {
+    if gateway.producer.is_none() && gateway.evaluation.is_none() {
+        context.error(
+            &["gateway"],
+            "`[gateway]` says nothing of what anybody may use",
+            "add `[gateway.evaluation]` for candidates, `[gateway.producer]` for the optimizer, or leave it out",
+        );
+    }
+    if context.spec.mode == Mode::A && gateway.evaluation.is_some() {
+        // Believed, it would be worse than nothing: a candidate would need a network, and has none.
+        context.error(
+            &["gateway", "evaluation"],
+            "candidates of Mode A run without a network, and so without a way to a language model",
+            "leave it out; `[gateway.producer]` is the optimizer's",
+        );
+    }
+    if gateway.finalization.is_some() && gateway.evaluation.is_none() {
+        context.error(
+            &["gateway", "finalization"],
+            "the final candidate is evaluated like every other: `finalization` needs `evaluation`",
+            "add `[gateway.evaluation]`",
+        );
+    }
+}
+
+/// Whether a budget of money can be kept.
+fn money(context: &mut Context<'_>, gateway: &Gateway, name: &str, scope: &GatewayScope) {
+    let Some(most) = scope.max_cost else { return };
+    if !(most > 0.0 && most <= MOST_DOLLARS) {
+        context.error(
+            &["gateway", name, "max_cost"],
+            "this is no amount of money that can be spent",
+            "write a number of US dollars above 0, or leave it out",
+        );
+    }
+    let is_unknown = |model: &&String| {
+        let upstream = gateway.upstream_model(scope, model);
+        !gateway.prices.contains_key(model.as_str()) && !gateway.prices.contains_key(upstream)
+    };
+    let unknown: Vec<&str> = scope.allowed_models.iter().filter(is_unknown).map(String::as_str).collect();
+    if !unknown.is_empty() {
+        context.error_with(
+            &["gateway", name, "max_cost"],
+            format!("`max_cost` cannot be kept without a price of {}", one_of(unknown)),
+            "add it to `[gateway.prices]`, in US dollars for a million tokens",
+            (&["gateway", name, "allowed_models"], "the allow-list"),
+        );
+    }
 }
 
 fn scope_rules(context: &mut Context<'_>, name: &str, scope: &GatewayScope) {
@@ -104,22 +164,29 @@ fn admits(scope: &GatewayScope, model: &str) -> bool {
     scope.allowed_models.iter().any(|allowed| allowed == model)
 }
 
-fn aliases(context: &mut Context<'_>, gateway: &Gateway, scopes: &[(&str, &GatewayScope)]) {
+fn aliases(context: &mut Context<'_>, gateway: &Gateway) {
     for (alias, model) in &gateway.model_aliases {
-        if model.trim().is_empty() || alias.trim().is_empty() {
-            context.error(
-                &["gateway", "model_aliases", alias],
-                "an alias needs a name and a model",
-                "write `\"name\" = \"model\"`",
-            );
-        } else if !scopes.iter().any(|(_, scope)| admits(scope, alias)) {
-            // A list may get it from a parameter, in another build.
-            context.warning(
-                &["gateway", "model_aliases", alias],
-                format!("nobody may ask for `{alias}`: no allow-list names it"),
-                "allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it",
-            );
+        let is_admitted = gateway.scopes().any(|(_, scope)| admits(scope, alias));
+        alias_rules(context, &["gateway", "model_aliases", alias], alias, model, is_admitted);
+    }
+    for (name, scope) in gateway.scopes() {
+        for (alias, model) in &scope.model_aliases {
+            let place = ["gateway", name, "model_aliases", alias];
+            alias_rules(context, &place, alias, model, admits(scope, alias));
         }
+    }
+}
+
+fn alias_rules(context: &mut Context<'_>, place: &[&str], alias: &str, model: &str, is_admitted: bool) {
+    if model.trim().is_empty() || alias.trim().is_empty() {
+        context.error(place, "an alias needs a name and a model", "write `\"name\" = \"model\"`");
+    } else if !is_admitted {
+        // A list may get it from a parameter, in another build.
+        context.warning(
+            place,
+            format!("nobody may ask for `{alias}`: no allow-list names it"),
+            "allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it",
+        );
     }
 }
 
@@ -128,9 +195,15 @@ fn candidate_model(context: &mut Context<'_>, gateway: &Gateway) {
     if model == "none" {
         return;
     }
-    let mut scopes = vec![("evaluation", &gateway.evaluation)];
-    scopes.extend(gateway.finalization.as_ref().map(|scope| ("finalization", scope)));
-    for (name, scope) in scopes {
+    if gateway.evaluation.is_none() {
+        context.error_with(
+            &["harbor", "model"],
+            format!("candidates may ask no model: `[gateway]` says nothing of `{model}` for them"),
+            "add `[gateway.evaluation]`",
+            (&["gateway"], "the gateway"),
+        );
+    }
+    for (name, scope) in gateway.scopes().filter(|(name, _)| *name != "producer") {
         if !admits(scope, model) {
             let allowed = scope.allowed_models.iter().map(String::as_str);
             let hint = match nearest(model, allowed.clone()) {

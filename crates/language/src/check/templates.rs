@@ -5,9 +5,10 @@ use taskwright_base::text::{nearest, one_of};
 
 /// The outputs that templates make: each of these a spec may replace. The one list, which the builder has its standard
 /// templates for.
-pub const TEMPLATES: [&str; 8] = [
+pub const TEMPLATES: [&str; 9] = [
     "environment/Dockerfile",
     "environment/docker-compose.yaml",
+    "environment/gateway/Dockerfile",
     "environment/sidecar/Dockerfile",
     "instruction.md",
     "solution/solve.sh",

@@ -25,10 +25,15 @@ pub struct Gateway {
     /// Other names for models: what a client asks for, and what upstream is asked for. Allow-lists name what clients ask for.
     #[serde(default)]
     pub model_aliases: BTreeMap<String, String>,
-    /// What the optimizer may use.
-    pub producer: GatewayScope,
-    /// What candidates may use while the optimizer works.
-    pub evaluation: GatewayScope,
+    /// What models cost, under the name that clients ask for or the one that upstream is asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, ModelPrice>,
+    /// What the optimizer may use; without it nothing.
+    #[serde(default)]
+    pub producer: Option<GatewayScope>,
+    /// What candidates may use while the optimizer works; without it nothing. In Mode B only.
+    #[serde(default)]
+    pub evaluation: Option<GatewayScope>,
     /// What candidates may use while the final one is scored; without it what `evaluation` has left.
     #[serde(default)]
     pub finalization: Option<GatewayScope>,
@@ -41,6 +46,38 @@ impl Gateway {
     fn default_url() -> String {
         "OPENAI_BASE_URL".to_owned()
     }
+
+    /// The users that a spec says something of, each with its key.
+    pub fn scopes(&self) -> impl Iterator<Item = (&'static str, &GatewayScope)> {
+        let scopes = [
+            ("producer", &self.producer),
+            ("evaluation", &self.evaluation),
+            ("finalization", &self.finalization),
+        ];
+        scopes.into_iter().filter_map(|(name, scope)| Some((name, scope.as_ref()?)))
+    }
+
+    /// What upstream is asked for when a user asks for a model.
+    pub fn upstream_model<'a>(&'a self, scope: &'a GatewayScope, model: &'a str) -> &'a str {
+        scope.model_aliases.get(model).or_else(|| self.model_aliases.get(model)).map_or(model, String::as_str)
+    }
+}
+
+/// What a model costs, in US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "language", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// Of the input.
+    pub input: f64,
+    /// Of input that upstream had in its cache; without it like other input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input: Option<f64>,
+    /// Of input that upstream puts into its cache; without it like other input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+    /// Of the output, with what the model thinks.
+    pub output: f64,
 }
 
 /// What one user of the gateway may use.
@@ -50,15 +87,25 @@ impl Gateway {
 pub struct GatewayScope {
     /// The models it may ask for.
     pub allowed_models: Vec<String>,
+    /// Other names for models, for this user alone; they go before those of all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_aliases: BTreeMap<String, String>,
     /// The most requests, or `"unlimited"`.
     #[serde(default)]
     pub max_requests: Limit,
     /// The most tokens, in and out, or `"unlimited"`.
     #[serde(default)]
     pub max_tokens: Limit,
-    /// The most requests at once, or `"unlimited"`.
+    /// The most money, in US dollars; without it as much as it takes. Every allowed model needs a price then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+    /// The most requests at once, or `"unlimited"`; more wait.
     #[serde(default)]
     pub max_concurrency: Limit,
+    /// Whether tools may be used that upstream runs itself, such as a search of the web: they are a way out into the network,
+    /// and cost what no token shows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hosted_tools: bool,
 }
 
 /// A Weights & Biases run that the evaluations are reported to.

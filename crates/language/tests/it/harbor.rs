@@ -500,10 +500,7 @@ allowed_models = ["vendor/small"]
 "#,
         ),
     ]);
-    insta::assert_snapshot!(said, @"
-    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
-      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
-    ");
+    insta::assert_snapshot!(said, @"fine");
 }
 
 #[test]
@@ -534,8 +531,6 @@ allowed_models = ["tiny"]
     error 15:9 <"vendor/smal"> `vendor/smal` is a model that no allow-list of `gateway.finalization` admits
       also 33:18 <["tiny"]> the allow-list
       help: `gateway.finalization` admits `tiny`
-    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
-      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     "#);
 }
 
@@ -560,8 +555,6 @@ allowed_models = ["small"]
         ),
     ]);
     insta::assert_snapshot!(said, @r#"
-    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
-      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     warning 28:50 <"vendor/lost"> nobody may ask for `lost`: no allow-list names it
       help: allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it
     error 28:72 <""> an alias needs a name and a model
@@ -585,8 +578,6 @@ allowed_models = ["x", "", "x"]
 "#,
     )]);
     insta::assert_snapshot!(said, @r#"
-    warning 26:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
-      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     error 27:24 <"sk-1"> this is not the name of an environment variable
       help: name the variable only: its value is taken from the machine that runs Harbor
     error 28:25 <"A B"> this is not the name of an environment variable
@@ -601,6 +592,66 @@ allowed_models = ["x", "", "x"]
       also 33:19 <"x"> first here
       help: take one of them out
     "#);
+}
+
+#[test]
+fn gateway_money() {
+    let said = b(&[(
+        "",
+        r#"
+[gateway]
+prices = { big = { input = -1, output = 2 }, "vendor/small" = { input = 0.25, output = 2.0 } }
+[gateway.producer]
+allowed_models = ["big"]
+max_cost = 0
+[gateway.evaluation]
+allowed_models = ["small", "dear"]
+model_aliases = { small = "vendor/small", other = "vendor/small" }
+max_cost = 1.5
+"#,
+    )]);
+    insta::assert_snapshot!(said, @r#"
+    error 27:18 <{ input = -1, output = 2 }> a price is a number of US dollars for a million tokens, from 0 to a million
+      help: write it like `{ input = 0.25, output = 2.0 }`
+    error 30:12 <0> this is no amount of money that can be spent
+      help: write a number of US dollars above 0, or leave it out
+    warning 33:51 <"vendor/small"> nobody may ask for `other`: no allow-list names it
+      help: allow-lists name models as clients do, so add the alias to the `allowed_models` of those who may ask for it
+    error 34:12 <1.5> `max_cost` cannot be kept without a price of `dear`
+      also 32:18 <["small", "dear"]> the allow-list
+      help: add it to `[gateway.prices]`, in US dollars for a million tokens
+    "#);
+}
+
+#[test]
+fn gateway_for_nobody() {
+    let said = b(&[
+        (
+            r#"environment = "modal""#,
+            r#"environment = "modal"
+model = "small""#,
+        ),
+        (r#"mode = "b""#, "mode = \"b\"\nsecrets = [\"OPENAI_API_KEY\"]"),
+        ("", "[gateway.finalization]\nallowed_models = [\"small\"]\n"),
+    ]);
+    insta::assert_snapshot!(said, @r#"
+    error 5:12 <"OPENAI_API_KEY"> the gateway alone holds the upstream's key, and secrets reach the eval sidecar
+      also 28:1 <[gateway.finalization]> the key
+      help: take it out: candidates find the gateway's address and a token under the same names
+    error 16:9 <"small"> candidates may ask no model: `[gateway]` says nothing of `small` for them
+      also 28:2 <gateway> the gateway
+      help: add `[gateway.evaluation]`
+    error 28:1 <[gateway.finalization]> the final candidate is evaluated like every other: `finalization` needs `evaluation`
+      help: add `[gateway.evaluation]`
+    error 28:2 <gateway> `[gateway]` says nothing of what anybody may use
+      help: add `[gateway.evaluation]` for candidates, `[gateway.producer]` for the optimizer, or leave it out
+    "#);
+}
+
+#[test]
+fn gateway_for_the_optimizer_alone() {
+    let said = a(&[("", "[gateway.producer]\nallowed_models = [\"small\"]\n")]);
+    insta::assert_snapshot!(said, @"fine");
 }
 
 #[test]
@@ -626,8 +677,6 @@ allowed_models = ["vendor/small"]
     error 4:32 <"x"> the secret `OPENAI_API_KEY` would reach the optimizer
       also 27:1 <[gateway]> a secret
       help: secrets reach the eval sidecar only; take it out here, or out of `secrets`
-    warning 27:1 <[gateway]> inside the eval sidecar no gateway runs yet: `[gateway]` is declared and passed on there
-      help: `eval` on this machine starts one for its candidates; in a trial requests are neither metered nor refused
     "#);
 }
 
@@ -666,8 +715,8 @@ allowed_models = ["small"]
       help: leave it out, or write `mode = "b"`
     error 36:1 <[wandb]> `[wandb]` asks for reports, and the eval sidecar of Mode A makes none
       help: write `mode = "disabled"` in it, or leave it out: the evidence holds everything that would be reported
-    error 38:2 <gateway> `[gateway]` asks for a metered way to a language model, and the eval sidecar of Mode A has none
-      help: leave it out: candidates of Mode A run without a network
+    error 40:1 <[gateway.evaluation]> candidates of Mode A run without a network, and so without a way to a language model
+      help: leave it out; `[gateway.producer]` is the optimizer's
     "#);
     let off = a(&[("", "[wandb]\nproject = \"sorting\"\nmode = \"disabled\"\n")]);
     insta::assert_snapshot!(off, @"fine");

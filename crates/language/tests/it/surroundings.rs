@@ -368,7 +368,7 @@ fn templates() {
     error 35:1 <"environment/Dockerfil"> no template makes the file `environment/Dockerfil`
       help: did you mean `environment/Dockerfile`?
     error 36:1 <"README.md"> no template makes the file `README.md`
-      help: there are `environment/Dockerfile`, `environment/docker-compose.yaml`, `environment/sidecar/Dockerfile`, `instruction.md`, `solution/solve.sh`, `tests/Dockerfile`, `tests/docker-compose.yaml` or `tests/test.sh`
+      help: there are `environment/Dockerfile`, `environment/docker-compose.yaml`, `environment/gateway/Dockerfile`, `environment/sidecar/Dockerfile`, `instruction.md`, `solution/solve.sh`, `tests/Dockerfile`, `tests/docker-compose.yaml` or `tests/test.sh`
     error 37:1 <"task.toml"> no template makes the file `task.toml`
       help: task.toml is made from the spec: `[task]` says what else it is to hold
     "#);

@@ -84,7 +84,7 @@ const HOMES: &[(&str, &[&str])] = &[
         "inference_gateway.*.allowed_models",
         &["gateway.producer.allowed_models", "gateway.evaluation.allowed_models"],
     ),
-    ("inference_gateway.*.model_aliases", &["gateway.model_aliases"]),
+    ("inference_gateway.*.model_aliases", &["gateway.producer.model_aliases"]),
     ("inference_gateway.*.max_requests", &["gateway.evaluation.max_requests"]),
     ("inference_gateway.*.max_tokens", &["gateway.evaluation.max_tokens"]),
     ("inference_gateway.*.max_concurrency", &["gateway.finalization.max_concurrency"]),
@@ -192,8 +192,8 @@ fn tasks_of_a_registry() {
     assert_eq!(file.file.as_path(), "partitions/test.json");
     assert_eq!((spec.targets[0].attempts, spec.selection.policy), (3, Policy::Submit));
     let gateway = spec.gateway.as_ref().expect("a gateway");
-    assert_eq!(gateway.producer.allowed_models, ["large-model"]);
-    assert_eq!(gateway.evaluation.max_tokens.at_most(), Some(2_000_000_000));
+    assert_eq!(gateway.producer.as_ref().unwrap().allowed_models, ["large-model"]);
+    assert_eq!(gateway.evaluation.as_ref().unwrap().max_tokens.at_most(), Some(2_000_000_000));
 }
 
 #[test]

@@ -20,7 +20,7 @@ const GATEWAY: &[Rule] = &[
     Rule::not("log_requests", "what is logged is not chosen by the spec"),
     Rule::not("request_log_body_bytes", "what is logged is not chosen by the spec"),
     Rule::by("producer", scope),
-    Rule::by("evaluation", scope),
+    Rule::by("evaluation", candidates),
     Rule::by("finalization", finalization),
 ];
 
@@ -48,13 +48,6 @@ const WANDB: &[Rule] = &[
 pub fn gateway(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     let Some(entry) = at.entry else { return Ok(()) };
     if entry.node.value == Value::Null {
-        return Ok(());
-    }
-    if mapping.mode == Mode::A {
-        mapping.lose(
-            entry,
-            "where a scorer of our own scores there is no way to a model: candidates have no network",
-        );
         return Ok(());
     }
     let map = mapping.map(entry)?;
@@ -88,25 +81,35 @@ fn scope(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     mapping.apply(SCOPE, map, &table)
 }
 
+/// What candidates may use: nothing where they have no network.
+fn candidates(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
+    match at.entry {
+        Some(entry) if mapping.mode == Mode::A => {
+            mapping
+                .lose(entry, "where a scorer of our own scores, candidates have no network, and so no model");
+            Ok(())
+        }
+        _ => scope(mapping, at),
+    }
+}
+
 /// Without one of its own, the end has a budget as large as that of `evaluation`; here it would have what is left of it.
 fn finalization(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     if at.entry.is_some_and(|entry| entry.node.value != Value::Null) {
-        return scope(mapping, at);
+        return candidates(mapping, at);
+    }
+    if mapping.mode == Mode::A {
+        return Ok(());
     }
     let Some(evaluation) = at.map.get("evaluation") else { return Ok(()) };
     let map: Map = mapping.map(evaluation)?.clone();
     mapping.apply(SCOPE, &map, "gateway.finalization")
 }
 
-/// Names of one user's there; one table for all here.
+/// Other names for models, of one user.
 fn aliases(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     let Some(entry) = at.entry else { return Ok(()) };
-    let mut all = mapping
-        .draft
-        .get("gateway", "model_aliases")
-        .and_then(Toml::as_table)
-        .cloned()
-        .unwrap_or_else(Table::new);
+    let mut all = Table::new();
     let mut comments = entry.comments.clone();
     for alias in &mapping.map(entry)?.0 {
         let model = mapping.value(alias, Kind::Text)?;
@@ -121,14 +124,9 @@ fn aliases(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
                 format!("`{}` is in no allow-list before a parameter puts it there", alias.key),
             );
         }
-        if all.get(&alias.key).is_some_and(|other| *other != model) {
-            mapping.lose(alias, "another user has this alias for another model, and all have one table");
-            continue;
-        }
         all.insert(alias.key.clone(), model);
     }
-    mapping.note(List::Changed, entry, "aliases hold for every user here");
-    mapping.draft.set("gateway", "model_aliases", Toml::Table(all), &comments);
+    mapping.draft.set(at.table, "model_aliases", Toml::Table(all), &comments);
     Ok(())
 }
 

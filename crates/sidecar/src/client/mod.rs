@@ -5,6 +5,7 @@ pub mod diff;
 pub mod eval;
 pub mod failure;
 mod keep;
+pub mod models;
 mod output;
 pub mod remote;
 mod repository;

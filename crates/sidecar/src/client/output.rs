@@ -35,6 +35,7 @@ pub fn print_line(text: &str) {
 pub fn status_of(evaluation: &Evaluation) -> u8 {
     match evaluation.state {
         State::Done | State::Queued | State::Running => exit::DONE,
+        State::Refused => exit::REFUSED,
         State::Failed | State::Cancelled => exit::FAILED,
     }
 }

@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use hyper::{Method, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use taskwright_gateway::Token;
 
 use super::connection::{self, Answer, Content};
 use super::failure::{Failure, URL};
@@ -43,6 +44,12 @@ impl Remote {
     /// Asks for a value.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.value(self.send(Method::GET, path, &[], Content::Nothing)?)
+    }
+
+    /// Asks for a value with a token.
+    pub fn get_with<T: DeserializeOwned>(&self, token: &Token, path: &str) -> Result<T, Failure> {
+        let bearer = format!("Bearer {}", token.show());
+        self.value(self.send(Method::GET, path, &[(AUTHORIZATION, &bearer)], Content::Nothing)?)
     }
 
     /// Sends a value and gets another.

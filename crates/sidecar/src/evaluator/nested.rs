@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use taskwright_base::{Error, Result, failed};
 use taskwright_eval::{
@@ -14,7 +15,10 @@ use taskwright_harbor::child::Environment;
 use taskwright_language::model::InnerDocker;
 use taskwright_language::serve::ServeConfig;
 
+use super::models::Way;
+use crate::events::Purpose;
 use crate::paths::Paths;
+use crate::runner::{Job, Ran};
 
 /// What Harbor's environment gets besides the secrets: how to reach programs, the network and its certificates.
 const PASSED_ON: &[&str] = &[
@@ -44,6 +48,7 @@ pub struct Nested {
     /// None if the inner trials need a Docker engine and there is none.
     place: Option<SidecarPlace>,
     next: AtomicU64,
+    models: Option<Way>,
 }
 
 impl Nested {
@@ -56,6 +61,7 @@ impl Nested {
             std::env::var_os("TASKWRIGHT_JOBS").map_or_else(|| paths.runtime.join("jobs"), PathBuf::from);
         fs::DirBuilder::new().recursive(true).mode(0o711).create(&jobs).map_err(failed("making", &jobs))?;
         let mut environment = Environment::default();
+        let models = Way::of(&serve, paths);
         let secrets = serve.secrets.iter().map(String::as_str);
         for name in PASSED_ON.iter().copied().chain(secrets) {
             if let Some(value) = std::env::var_os(name) {
@@ -73,7 +79,7 @@ impl Nested {
             docker_socket: socket,
         });
         let inner_tasks = paths.image.join("inner-tasks");
-        let nested = Self { serve, inner_tasks, jobs, environment, place, next: AtomicU64::new(1) };
+        let nested = Self { serve, inner_tasks, jobs, environment, place, next: AtomicU64::new(1), models };
         nested.clear(docker);
         Ok(nested)
     }
@@ -93,13 +99,17 @@ impl Nested {
     }
 
     /// Runs and scores samples, handing over each as it finishes.
+    ///
+    /// While the optimizer works, a sample that had a request refused because nothing is left of the budget is none, and those
+    /// after it are not run. The final candidate's budget is its own to keep within.
     pub fn run(
         &self,
+        job: &Job,
         candidate: &Path,
         samples: &[String],
         finished: &(dyn Fn(&SampleResult) + Sync),
         stop: &Cancel,
-    ) -> Result<()> {
+    ) -> Result<Ran> {
         let Some(place) = &self.place else {
             return Err(Error::new(
                 "the inner tasks run in Docker, and this task was built without it: its spec says \
@@ -108,15 +118,49 @@ impl Nested {
         };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let record = self.jobs.join(format!("evaluation-{number}"));
-        let result = self.run_in(&record, place, candidate, samples, finished, stop);
+        let Some(way) = &self.models else {
+            let result = self.run_in(&record, place, &self.environment, candidate, samples, finished, stop);
+            remove(&record);
+            return result.map(|()| Ran::default());
+        };
+        let open = way.open(job)?;
+        let environment = open.environment(&self.environment);
+        let run = Cancel::new();
+        let is_spent = AtomicBool::new(false);
+        let told = |result: &SampleResult| {
+            if job.purpose == Purpose::Optimizer && open.is_spent() {
+                is_spent.store(true, Ordering::Relaxed);
+                run.cancel();
+            } else {
+                finished(result);
+            }
+        };
+        let ended = AtomicBool::new(false);
+        let result = std::thread::scope(|scope| {
+            // The run has a switch of its own, which is thrown with the evaluation's.
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    if stop.is_cancelled() {
+                        run.cancel();
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            });
+            let result = self.run_in(&record, place, &environment, candidate, samples, &told, &run);
+            ended.store(true, Ordering::Relaxed);
+            result
+        });
         remove(&record);
-        result
+        let models = open.end();
+        result?;
+        Ok(Ran { models: Some(models?), is_spent: is_spent.into_inner() })
     }
 
     fn run_in(
         &self,
         record: &Path,
         place: &SidecarPlace,
+        environment: &Environment,
         candidate: &Path,
         samples: &[String],
         finished: &(dyn Fn(&SampleResult) + Sync),
@@ -127,7 +171,7 @@ impl Nested {
             inner_tasks: self.inner_tasks.clone(),
             // Within the record, which is open to its own run alone.
             work: record.join("work"),
-            environment: self.environment.clone(),
+            environment: environment.clone(),
             registry_path: None,
             place: Place::Sidecar(place.clone()),
         })?;

@@ -96,13 +96,21 @@ pub fn give_up(
 
 fn decide(service: &Service, tell: Tell<'_>) -> Verdict {
     let mut verdict = Verdict::new(&service.config, &service.config_digest);
-    verdict.budgets = service.status().budgets;
+    choose_and_score(service, &mut verdict, tell);
+    // Last: scoring asks language models, too.
+    let status = service.status();
+    verdict.budgets = status.budgets;
+    verdict.models = status.models;
+    verdict
+}
+
+fn choose_and_score(service: &Service, verdict: &mut Verdict, tell: Tell<'_>) {
     let chosen = match choose::choose(service, tell) {
         Ok(chosen) => chosen,
         Err(undecided) => {
             verdict.reasons = undecided.reasons;
             verdict.ranking = undecided.ranking;
-            return verdict;
+            return;
         }
     };
     tell(format!("{} counts ({})", chosen.candidate.commit, chosen.by.word()));
@@ -114,6 +122,5 @@ fn decide(service: &Service, tell: Tell<'_>) -> Verdict {
         by: chosen.by,
         is_baseline: chosen.candidate.tree == service.config.baseline.tree,
     });
-    targets::score(service, &chosen.candidate, &mut verdict, tell);
-    verdict
+    targets::score(service, &chosen.candidate, verdict, tell);
 }

@@ -8,7 +8,7 @@ use taskwright_base::Error;
 use taskwright_language::model::{Aggregate, Direction};
 use taskwright_language::serve::ServeConfig;
 
-use crate::api::Use;
+use crate::api::{Models, Use};
 
 const VERSION: u32 = 1;
 
@@ -55,6 +55,9 @@ pub struct Verdict {
     /// The candidates that were ranked, best first.
     pub ranking: Vec<Ranked>,
     pub budgets: BTreeMap<String, Use>,
+    /// What was used of language models, by user, and what is left.
+    #[serde(skip_serializing_if = "Models::is_empty")]
+    pub models: Models,
     /// The digests of the other files of the evidence.
     pub evidence: BTreeMap<String, String>,
 }
@@ -165,6 +168,7 @@ impl Verdict {
             targets: Vec::new(),
             ranking: Vec::new(),
             budgets: BTreeMap::new(),
+            models: Models::new(),
             evidence: BTreeMap::new(),
         }
     }

@@ -234,5 +234,6 @@ fn interrupted(known: &KnownEvaluation, lines: &[(u64, Line)], deterministic: bo
         recorded: 0,
         error: Some("the eval sidecar was restarted while it ran".to_owned()),
         seconds: 0.0,
+        models: None,
     }
 }

@@ -100,6 +100,23 @@ fn an_infrastructure_error_is_given_back() {
 }
 
 #[test]
+fn what_candidates_may_use_of_models_is_spent_is_a_refusal_and_no_score() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::default();
+    fake.set(&commit(1), Way::Spent(1.0, 5));
+    let service = testing::service(folder.path(), testing::config(), &fake);
+    let refused = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((refused.state, refused.score), (State::Refused, None));
+    assert!(refused.error.unwrap().contains("language models is spent"));
+    assert_eq!(refused.models.unwrap().requests, 3);
+    // Only the samples whose results are of use again were charged.
+    assert_eq!(used(&service), Charge { runs: 0, samples: 5 });
+    fake.set(&commit(1), Way::Value(0.5));
+    let scored = evaluate(&service, 1, "validation", &Choice::All);
+    assert_eq!((scored.state, scored.recorded, scored.score), (State::Done, 5, Some(8.5 / 12.0)));
+}
+
+#[test]
 fn a_failing_candidate_pays() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();

@@ -3,7 +3,7 @@
 use tokio::sync::watch;
 
 use super::state::{Progress, Service, lock};
-use crate::api::{AttemptView, Evaluation, Page, SampleView, SplitPlan, State, Status, Use};
+use crate::api::{AttemptView, Evaluation, Models, Page, SampleView, SplitPlan, State, Status, Use};
 use crate::budget::KnownEvaluation;
 use crate::events::{Line, Outcome, Purpose, Sample};
 use crate::problem::{Kind, Problem, shown};
@@ -32,7 +32,7 @@ fn shown_error(end: &crate::events::End) -> Option<String> {
     match end.outcome {
         Outcome::Done => None,
         Outcome::Failed => Some("it failed for reasons of the service, and is not charged".to_owned()),
-        Outcome::Cancelled | Outcome::Interrupted => end.error.clone(),
+        Outcome::Refused | Outcome::Cancelled | Outcome::Interrupted => end.error.clone(),
     }
 }
 
@@ -52,6 +52,7 @@ impl Service {
         let state = match end.map(|end| end.outcome) {
             Some(Outcome::Done) => State::Done,
             Some(Outcome::Failed | Outcome::Interrupted) => State::Failed,
+            Some(Outcome::Refused) => State::Refused,
             Some(Outcome::Cancelled) => State::Cancelled,
             None => progress.map_or(State::Running, |progress| progress.state),
         };
@@ -80,6 +81,7 @@ impl Service {
             note: charged.note.clone(),
             created: charged.created,
             seconds: end.map_or(0.0, |end| end.seconds),
+            models: end.and_then(|end| end.models),
         }
     }
 
@@ -171,7 +173,17 @@ impl Service {
         attempts.list.into_iter().map(show).collect()
     }
 
+    /// What is left of language models; nothing where the gateway does not say.
+    fn models(&self) -> Models {
+        self.runner.models().unwrap_or_else(|error| {
+            eprintln!("taskwright: {error}");
+            Models::new()
+        })
+    }
+
     pub fn status(&self) -> Status {
+        // Asked before the book is held: the gateway is another process.
+        let models = self.models();
         let live: Vec<(u64, Progress)> =
             lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
         let book = self.book();
@@ -199,6 +211,7 @@ impl Service {
             evaluations: book.evaluations().iter().filter(of_optimizer).count() as u64,
             active,
             budgets: budgets.collect(),
+            models,
         }
     }
 

@@ -7,11 +7,15 @@ use super::state::{Progress, Service, lock};
 use crate::api::{Charge, State};
 use crate::budget::Location;
 use crate::events::{Charged, End, Entry, Line, Outcome, Purpose, Sample};
-use crate::runner::Job;
+use crate::runner::{Job, Ran};
 use crate::summary;
 use taskwright_base::Error;
 use taskwright_base::chained_log::{self, ChainedLog};
 use taskwright_eval::{Cancel, Measured};
+
+/// Why an evaluation has no result that some model was not asked in.
+const SPENT: &str = "what candidates may use of language models is spent, so this would not be the candidate's score; it is not \
+                     charged, and results that there are stay";
 
 #[derive(Default)]
 struct Results {
@@ -22,6 +26,7 @@ struct Results {
     done: u64,
     /// The first infrastructure error.
     error: Option<String>,
+    ran: Ran,
 }
 
 impl Service {
@@ -107,8 +112,12 @@ impl Service {
         let ids =
             self.config.splits.get(&charged.split).map(|split| split.samples.as_slice()).unwrap_or_default();
         let named = |index: u32| Some((index, ids.get(usize::try_from(index).ok()?)?.clone()));
-        let job =
-            Job { commit: charged.commit.clone(), samples: fresh.into_iter().filter_map(named).collect() };
+        let job = Job {
+            number: charged.number,
+            purpose: charged.purpose.clone(),
+            commit: charged.commit.clone(),
+            samples: fresh.into_iter().filter_map(named).collect(),
+        };
         let ran = self.runner.run(&job, stop, &mut |sample| {
             if results.measured.contains_key(&sample.index) {
                 return;
@@ -121,8 +130,11 @@ impl Service {
                 stop.cancel();
             }
         });
-        if let Err(error) = ran {
-            results.error.get_or_insert(error.to_string());
+        match ran {
+            Ok(ran) => results.ran = ran,
+            Err(error) => {
+                results.error.get_or_insert(error.to_string());
+            }
         }
     }
 
@@ -194,6 +206,7 @@ impl Service {
             recorded: results.recorded,
             error: None,
             seconds: took.as_secs_f64(),
+            models: results.ran.models,
         };
         let charge = charged.charge;
         let unused = Charge {
@@ -210,6 +223,12 @@ impl Service {
             } else {
                 "cancelled".to_owned()
             });
+            return end;
+        }
+        if results.ran.is_spent && results.error.is_none() {
+            end.outcome = Outcome::Refused;
+            end.refund = self.after_failure(charge, results);
+            end.error = Some(SPENT.to_owned());
             return end;
         }
         let summary = match (&results.error, self.chooser(&charged.split)) {

@@ -1,0 +1,28 @@
+//! The names under which clients of language models look for an address and a key.
+
+use crate::token::Token;
+
+/// For an address, and whether that ends in `/v1`.
+const ADDRESSES: [(&str, bool); 6] = [
+    ("OPENAI_BASE_URL", true),
+    ("OPENAI_API_BASE", true),
+    ("ANTHROPIC_BASE_URL", false),
+    ("GOOGLE_GEMINI_BASE_URL", false),
+    ("GEMINI_API_BASE", false),
+    ("LLM_BASE_URL", true),
+];
+/// For a key.
+const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY"];
+
+/// What clients find in their environment: a door, `host:port`, and a token, under every name that they look for, and under the two
+/// that a spec names.
+pub fn variables<'a>(door: &str, token: &Token, address: &'a str, key: &'a str) -> Vec<(&'a str, String)> {
+    let root = format!("http://{door}");
+    let base = format!("{root}/v1");
+    let mut variables: Vec<(&str, String)> = vec![(address, base.clone()), (key, token.show().to_owned())];
+    variables.extend(
+        ADDRESSES.map(|(name, is_versioned)| (name, if is_versioned { base.clone() } else { root.clone() })),
+    );
+    variables.extend(KEYS.map(|name| (name, token.show().to_owned())));
+    variables
+}

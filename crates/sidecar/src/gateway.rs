@@ -1,0 +1,118 @@
+//! `taskwright gateway`: the metered way to language models, a service of its own beside a task and alone with the upstream's key.
+//!
+//! ```text
+//!   main ─────────── network `producer` ────▶ door of the producer ─────┐
+//!   eval-sidecar ─── network `candidates` ──▶ door of evaluations ──────┴──▶ upstream
+//!   eval-sidecar ─── a socket on a volume ──▶ tokens, usage
+//! ```
+//!
+//! Each door is bound to the address that the gateway has in its own network, so that nobody finds the other one.
+
+use std::fs::{self, Permissions};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::PermissionsExt;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use taskwright_base::{Error, Result, failed};
+use taskwright_gateway::{Client, Config, Gateway, Scope, Setup, Token, Tokens, Upstream};
+use taskwright_language::model;
+
+use crate::cli::GatewayArguments;
+use crate::exit;
+use crate::paths::Paths;
+use crate::serve::{raise_open_files, until_asked_to_end};
+
+/// The optimizer's door, by the gateway's name in the optimizer's network.
+pub const PRODUCER_DOOR: &str = "gateway-producer:8701";
+/// The candidates' door.
+pub const EVALUATION_DOOR: &str = "gateway-evaluation:8702";
+/// The optimizer's token, where whoever starts the trial chooses it: an agent that Harbor configures must know it before.
+const PRODUCER_TOKEN: &str = "TASKWRIGHT_PRODUCER_TOKEN";
+/// The fewest characters of such a token.
+const SHORTEST_TOKEN: usize = 32;
+/// How long the engine may take to give the container its names.
+const NAMES: Duration = Duration::from_secs(20);
+/// How long what is under way may take when the task ends.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Serves until it is asked to end, or says whether the one that serves answers.
+pub fn run(arguments: &GatewayArguments) -> ExitCode {
+    let paths = Paths::under(&arguments.root.root);
+    let (result, status) = if arguments.health {
+        (Client::new(paths.gateway_socket()).budget(Scope::Evaluation).map(drop), exit::UNREACHABLE)
+    } else {
+        (serve(&paths, arguments), exit::FAILED)
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::after(status, &error),
+    }
+}
+
+fn serve(paths: &Paths, arguments: &GatewayArguments) -> Result<()> {
+    raise_open_files();
+    let path = paths.image.join("gateway.json");
+    let text = fs::read(&path).map_err(failed("reading", &path))?;
+    let spec: model::Gateway = serde_json::from_slice(&text)
+        .map_err(|error| Error::new(format!("`{}` is not a gateway's: {error}", path.display())))?;
+    let config = Config::of_spec(&spec)?;
+    let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
+    let producer = config.producer.as_ref().map(|_| address(&arguments.producer)).transpose()?;
+    let evaluation = config.evaluation.as_ref().map(|_| address(&arguments.evaluation)).transpose()?;
+    let gateway = Gateway::start(Setup {
+        config,
+        upstream,
+        state: paths.state.clone(),
+        producer,
+        evaluation,
+        control: Some(paths.gateway_socket()),
+    })?;
+    if producer.is_some() {
+        give_to_optimizer(&gateway, paths)?;
+    }
+    let doors = [producer, evaluation].into_iter().flatten().map(|door| door.to_string());
+    println!("taskwright: the gateway listens on {}", doors.collect::<Vec<_>>().join(" and "));
+    until_asked_to_end()?;
+    gateway.stop(PATIENCE);
+    Ok(())
+}
+
+/// Puts the optimizer's token where the optimizer finds it.
+fn give_to_optimizer(gateway: &Gateway, paths: &Paths) -> Result<()> {
+    let path = paths.producer_token();
+    match std::env::var(PRODUCER_TOKEN).ok().filter(|token| !token.is_empty()) {
+        Some(chosen) if chosen.len() < SHORTEST_TOKEN => {
+            return Err(Error::new(format!("`{PRODUCER_TOKEN}` could be guessed"))
+                .hint(format!("choose {SHORTEST_TOKEN} characters or more at random")));
+        }
+        Some(chosen) => {
+            let token = Token::shown(&chosen);
+            gateway.handle().admit_into(Scope::Producer, "optimizer", &token, &path)?;
+        }
+        None => {
+            gateway.handle().mint_into(Scope::Producer, "optimizer", &path)?;
+        }
+    }
+    // Whatever user the optimizer is: nobody else has this folder.
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(failed("opening", &path))
+}
+
+/// The address of a door, once the engine has given it.
+fn address(door: &str) -> Result<SocketAddr> {
+    let began = Instant::now();
+    loop {
+        let why = match door.to_socket_addrs() {
+            Ok(mut found) => match found.find(SocketAddr::is_ipv4) {
+                Some(address) => return Ok(address),
+                None => "it has no address".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        if began.elapsed() > NAMES {
+            return Err(Error::new(format!("finding the door `{door}`: {why}"))
+                .hint("the container's networks give it that name: docker-compose.yaml names them"));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

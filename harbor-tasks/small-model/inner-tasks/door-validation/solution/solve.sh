@@ -1,0 +1,2 @@
+#!/bin/sh
+echo white >/app/answer.txt
