@@ -1,0 +1,36 @@
+"""What can go wrong, by whose doing it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .evaluation import Evaluation
+
+
+class OptimizerError(Exception):
+    """What every error of this package is."""
+
+
+class CandidateFailed(OptimizerError):
+    """The candidate's own doing: it was refused, answered no sample, or breaks a constraint. It counts with the failure value."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(evaluation.failure)
+        self.evaluation = evaluation
+
+
+class InfrastructureFailed(OptimizerError):
+    """Nobody's doing that is being scored: the budget was given back, and the same call goes on where it stopped."""
+
+
+class NoBudgetLeft(OptimizerError):
+    """What was asked for costs more than is left; nothing was run."""
+
+
+class NotAllowed(OptimizerError):
+    """What was asked for is not there, or is nothing that a search may have, or not any more."""
+
+
+class StateDamaged(OptimizerError):
+    """What was spent cannot be told, so nothing is spent any more."""
