@@ -12,7 +12,7 @@ from pathlib import Path
 
 import gepa
 from proposals import FILE, ROOT, TASK, proposals
-from shown import tell
+from shown import expected, tell
 
 from taskwright_optimizers import Search
 from taskwright_optimizers.gepa import Adapter
@@ -30,14 +30,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("state", type=Path)
     parser.add_argument("--model")
-    parser.add_argument("--iterations", type=int, default=6)
+    parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--runs", type=int)
     given = parser.parse_args()
     search = Search(TASK, given.state.resolve() / "search", root=ROOT, runs=given.runs)
     adapter = Adapter(search)
     initial = search.baseline(FILE)
+    script = proposals(initial)
+    best = None if given.model else expected(initial, script, given.runs)
     prompts: list[str] = []
-    ask = asker(given.model) if given.model else teller(iter(proposals(initial)))
+    ask = asker(given.model) if given.model else teller(iter(script))
 
     def reflect(prompt: str) -> str:
         prompts.append(prompt)
@@ -56,10 +58,10 @@ def main() -> None:
         stop_callbacks=[adapter.is_over, lambda _state: len(prompts) >= given.iterations],
         raise_on_exception=False,
     )
-    best = result.best_candidate
-    tell("gepa", search, best, result.val_aggregate_scores[result.best_idx], not given.model, ["train", "validation"])
+    score = result.val_aggregate_scores[result.best_idx]
+    tell("gepa", search, result.best_candidate, score, ["train", "validation"], best)
     if not given.model:
-        assert any("valid: the radii of 26 circles" in prompt for prompt in prompts), "no feedback reached a prompt"
+        assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "no feedback reached a prompt"
 
 
 def teller(texts: Iterator[str]) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ from openevolve import run_evolution
 from openevolve.config import Config, LLMModelConfig
 from proposals import FILE, ROOT, TASK, proposals
 from server import scripted
-from shown import tell
+from shown import expected, tell
 
 from taskwright_optimizers import Search
 
@@ -25,16 +25,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("state", type=Path)
     parser.add_argument("--model")
-    parser.add_argument("--iterations", type=int, default=6)
+    parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--runs", type=int)
     given = parser.parse_args()
     state = given.state.resolve()
     search = Search(TASK, state / "search", root=ROOT, runs=given.runs)
     initial = search.baseline(FILE)
+    script = proposals(initial)
+    best = None if given.model else expected(initial, script, given.runs)
     of_search = {"task": TASK, "file": FILE, "state": str(state / "search"), "root": str(ROOT), "runs": given.runs}
     (state / "initial.py").write_text(initial, encoding="utf-8")
     (state / "evaluator.py").write_text(EVALUATOR.format(**of_search), encoding="utf-8")
-    with scripted(proposals(initial), lambda text: f"```python\n{text}\n```") as (address, prompts):
+    with scripted(script, lambda text: f"```python\n{text}\n```") as (address, prompts):
         url = os.environ["OPENAI_BASE_URL"] if given.model else address
         key = os.environ["OPENAI_API_KEY"] if given.model else "none"
         result = run_evolution(
@@ -45,9 +47,9 @@ def main() -> None:
             output_dir=str(state / "output"),
             cleanup=False,
         )
-    tell("openevolve", search, {FILE: result.best_code}, result.best_score, not given.model, ["train"])
+    tell("openevolve", search, {FILE: result.best_code}, result.best_score, ["train"], best)
     if not given.model:
-        assert any("invalid: circles" in prompt for prompt in prompts[2:]), "the scorer's feedback reached no prompt"
+        assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "the scorer's feedback reached no prompt"
 
 
 def config(url: str, key: str, model: str) -> Config:

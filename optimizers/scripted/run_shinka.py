@@ -11,7 +11,7 @@ from server import scripted
 from shinka.core import EvolutionConfig, ShinkaEvolveRunner
 from shinka.database import DatabaseConfig
 from shinka.launch import LocalJobConfig
-from shown import tell
+from shown import expected, tell
 
 from taskwright_optimizers import Search
 
@@ -26,22 +26,25 @@ START, END = "# EVOLVE-BLOCK-START\n", "# EVOLVE-BLOCK-END\n"
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("state", type=Path)
-    parser.add_argument("--iterations", type=int, default=6)
+    parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--runs", type=int)
     given = parser.parse_args()
     state = given.state.resolve()
     search = Search(TASK, state / "search", root=ROOT, runs=given.runs)
     initial = search.baseline(FILE)
+    script = proposals(initial)
+    best = expected(initial, script, given.runs)
     of_search = {"task": TASK, "file": FILE, "state": str(state / "search"), "root": str(ROOT), "runs": given.runs}
     (state / "initial.py").write_text(f"{START}{initial}{END}", encoding="utf-8")
     (state / "evaluate.py").write_text(EVALUATE.format(**of_search), encoding="utf-8")
-    with scripted(proposals(initial), wrap) as (address, prompts):
+    with scripted(script, wrap) as (address, prompts):
         runner = ShinkaEvolveRunner(
             evo_config=EvolutionConfig(
                 # One kind of patch, one model, nothing else that asks a model, and the script's order is the run's.
                 patch_types=["full"],
                 patch_type_probs=[1.0],
-                num_generations=given.iterations,
+                # The initial program is one of them.
+                num_generations=given.iterations + 1,
                 max_patch_resamples=1,
                 llm_models=[f"local/scripted@{address}"],
                 llm_dynamic_selection=None,
@@ -59,10 +62,10 @@ def main() -> None:
             verbose=False,
         )
         runner.run()
-        best = runner.db.get_best_program()
-    text = best.code.replace(START, "").replace(END, "")
-    tell("shinka", search, {FILE: text}, best.combined_score, True, ["train"])
-    assert any("invalid: circles" in prompt for prompt in prompts), "the scorer's feedback reached no prompt"
+        found = runner.db.get_best_program()
+    text = found.code.replace(START, "").replace(END, "")
+    tell("shinka", search, {FILE: text}, found.combined_score, ["train"], best)
+    assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "the scorer's feedback reached no prompt"
 
 
 def wrap(text: str) -> str:

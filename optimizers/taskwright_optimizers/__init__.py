@@ -3,6 +3,7 @@
 Adapters stand in modules of their own, named after what they adapt to, and need that installed.
 """
 
+from .candidate import Files
 from .errors import (
     CandidateFailed,
     InfrastructureFailed,
@@ -12,7 +13,7 @@ from .errors import (
     StateDamaged,
 )
 from .evaluation import Evaluation, SampleScore
-from .search import Files, Search
+from .search import Search
 
 __all__ = [
     "CandidateFailed",

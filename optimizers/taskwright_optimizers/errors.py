@@ -20,6 +20,10 @@ class CandidateFailed(OptimizerError):
         self.evaluation = evaluation
 
 
+class Refused(Exception):
+    """A candidate was refused before it was run; becomes a CandidateFailed before anybody else sees it."""
+
+
 class InfrastructureFailed(OptimizerError):
     """Nobody's doing that is being scored: the budget was given back, and the same call goes on where it stopped."""
 

@@ -7,14 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from .errors import InfrastructureFailed
+from .errors import InfrastructureFailed, Refused
 
 # `taskwright --help` lists them.
 WELL, FAILURE, USAGE, INCOMPLETE = 0, 1, 2, 3
-
-
-class Refused(Exception):
-    """The candidate was refused before it was run; the text says why."""
 
 
 class Program:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from collections.abc import Sequence
+from pathlib import Path
 from statistics import fmean
 
-from . import evaluation
-from .errors import CandidateFailed, InfrastructureFailed, NotAllowed
+from . import candidate, evaluation
+from .candidate import Files
+from .errors import CandidateFailed, InfrastructureFailed, NotAllowed, Refused
 from .evaluation import Evaluation
 from .journal import Journal
-from .program import Program, Refused
+from .program import Program
 from .task import Split, Target, Task, find_root, output_folder
-
-Files = Mapping[str, str]
-"""A candidate: the texts that it lays over the baseline, by path."""
 
 
 class Search:
@@ -62,7 +55,7 @@ class Search:
         """Scores a candidate. Raises CandidateFailed, InfrastructureFailed, NoBudgetLeft or NotAllowed."""
         try:
             allowed = self.task.split(split)
-            result = self._charged(self._own(files), allowed, _chosen(allowed, samples))
+            result = self._charged(files, allowed, _chosen(allowed, samples))
         except Exception as error:
             self.over = str(error) or repr(error)
             raise
@@ -80,8 +73,11 @@ class Search:
     def final(self, files: Files) -> dict[str, float]:
         """Seals the search and scores the candidate on the task's targets, as the task has it, by reward key. It is
         scored once: asked again, the same candidate gets the same answer, and another one none."""
-        own = self._own(files)
-        number, known = self._journal.final(_digest(own))
+        try:
+            own = candidate.own(self.task.baseline_folder, files)
+        except Refused as refused:
+            raise NotAllowed(f"nothing to score: {refused}") from refused
+        number, known = self._journal.final(candidate.digest(own))
         if known is None:
             try:
                 known = {target.key: self._target(own, target) for target in self.task.targets}
@@ -91,22 +87,24 @@ class Search:
             self._journal.tell(number, known)
         return known
 
-    def _charged(self, own: Files, split: Split, samples: tuple[str, ...]) -> Evaluation:
-        number = self._journal.charge(_digest(own), split, samples)
-        end = "refund"
+    def _charged(self, files: Files, split: Split, samples: tuple[str, ...]) -> Evaluation:
         try:
-            result = self._run(own, split, samples)
-            end = "done"
+            own = candidate.own(self.task.baseline_folder, files)
+            number = self._journal.charge(candidate.digest(own), split, samples)
+            end = "refund"
+            try:
+                result = self._run(own, split, samples)
+                end = "done"
+            finally:
+                if number is not None:
+                    self._journal.settle(number, end)
         except Refused as refused:
             result = evaluation.refused(self.task, split, samples, str(refused))
-        finally:
-            if number is not None:
-                self._journal.settle(number, end)
         return result
 
     def _run(self, own: Files, split: Split, samples: tuple[str, ...]) -> Evaluation:
         named = None if samples == split.samples else list(samples)
-        with self._folder(own) as folder:
+        with candidate.folder(self.task.baseline_folder, own) as folder:
             # What may differ each time is run each time; all else is answered from the program's own record.
             answer = self._program.evaluate(folder, split.name, named, fresh=not self.task.is_deterministic)
         if self.task.digest_now() != self.task.digest:
@@ -117,7 +115,7 @@ class Search:
         split = self.task.splits[target.split]
         named = None if target.samples == split.samples else list(target.samples)
         attempts: list[dict[str, float]] = []
-        with self._folder(own) as folder:
+        with candidate.folder(self.task.baseline_folder, own) as folder:
             for _ in range(target.attempts):
                 try:
                     # Run anew: a candidate that rolls dice does not keep its lucky throw.
@@ -132,34 +130,6 @@ class Search:
         add_up = {"mean": fmean, "best": best, "first": lambda values: values[0]}[target.aggregate]
         return fmean(add_up([attempt[sample] for attempt in attempts]) for sample in target.samples)
 
-    def _own(self, files: Files) -> Files:
-        """What differs from the baseline, so that the same files are the same candidate."""
-        own = {}
-        for name, text in files.items():
-            path = PurePosixPath(name)
-            if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in name:
-                raise NotAllowed(f"`{name}` is no path inside of the baseline")
-            there = self.task.baseline_folder / path
-            if there.is_symlink() or not there.is_file() or there.read_bytes() != _encoded(text):
-                own[str(path)] = text
-        return own
-
-    @contextmanager
-    def _folder(self, own: Files) -> Iterator[Path]:
-        """The candidate's files in a folder that is gone afterwards."""
-        with tempfile.TemporaryDirectory(prefix="taskwright-candidate-") as room:
-            folder = Path(room) / "files"
-            shutil.copytree(self.task.baseline_folder, folder, symlinks=True)
-            for name, text in own.items():
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                if not path.parent.resolve().is_relative_to(folder.resolve()):
-                    raise NotAllowed(f"`{name}` lies behind a link that leaves the baseline")
-                # Not through a link, to whatever that names.
-                path.unlink(missing_ok=True)
-                path.write_bytes(_encoded(text))
-            yield folder
-
 
 def _chosen(split: Split, samples: Sequence[str] | None) -> tuple[str, ...]:
     if samples is None:
@@ -173,13 +143,5 @@ def _chosen(split: Split, samples: Sequence[str] | None) -> tuple[str, ...]:
     if unsayable:
         raise NotAllowed(f"`taskwright eval` cannot be told this sample alone: `{unsayable[0]}`")
     # Each once, in the split's order: the same samples are the same evaluation.
-    return tuple(sample for sample in split.samples if sample in set(samples))
-
-
-def _encoded(text: str) -> bytes:
-    # Half of a surrogate pair, as models do write it, becomes bytes that no interpreter takes: the candidate's failure.
-    return text.encode("utf-8", errors="surrogatepass")
-
-
-def _digest(own: Files) -> str:
-    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    wanted = set(samples)
+    return tuple(sample for sample in split.samples if sample in wanted)

@@ -18,7 +18,9 @@ with (here / "calls.jsonl").open("a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
 if "--dry-run" in sys.argv:
     sys.exit(json.loads((here / "dry.json").read_text()))
-said = json.loads((here / "answer.json").read_text())
+said, *more = json.loads((here / "answer.json").read_text())
+if more:
+    (here / "answer.json").write_text(json.dumps(more))
 if said.get("rebuild"):
     serve = here / "target/harbor-tasks/toy/environment/sidecar/serve.json"
     serve.write_text(serve.read_text() + " ")
@@ -86,8 +88,9 @@ class Workspace(unittest.TestCase):
         return Search("toy", self.root / state, root=self.root, program=str(self.program), **more)
 
     def answer(self, *splits: dict[str, Any], status: int = 0, says: str = "", prints: str | None = None, **more: Any) -> None:
-        whole = json.dumps({"splits": splits, "isolation_gaps": []}) if prints is None else prints
-        said = {"status": status, "says": says, "prints": whole, **more}
+        """What each call is answered: one split after the other, and the last of them from then on."""
+        wholes = [json.dumps({"splits": [split], "isolation_gaps": []}) for split in splits] if prints is None else [prints]
+        said = [{"status": status, "says": says, "prints": whole, **more} for whole in wholes]
         (self.root / "answer.json").write_text(json.dumps(said), encoding="utf-8")
 
     def calls(self) -> list[list[str]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from fake import Workspace, scored, split
@@ -37,6 +40,13 @@ class Budget(Workspace):
         self.assertEqual(search.left("train"), (0, 8))
         with self.assertRaises(NoBudgetLeft):
             search.evaluate(OTHER, "validation")
+
+    def test_a_split_is_not_charged_for_another(self) -> None:
+        self.serve["splits"]["train"]["budget"]["runs"] = 5
+        search = self.search()
+        self.answer(scored(v=1))
+        search.evaluate(ONE, "validation")
+        self.assertEqual(search.left("train"), (5, None))
 
     def test_what_was_paid_for_costs_nothing_again(self) -> None:
         self.serve["splits"]["train"] = split("viewable", ["a", "7", "c"], runs=5)
@@ -99,6 +109,33 @@ class Budget(Workspace):
             self.assertEqual(sum(pool.map(spend, range(12))), 5)
         self.assertEqual(len(self.calls()), 5)
 
+    def test_a_charge_waits_for_one_that_is_being_written(self) -> None:
+        self.answer(scored(a=1))
+        search = self.search(runs=1)
+        path = self.root / "state/journal.jsonl"
+        asks = threading.Event()
+
+        def spend() -> str:
+            asks.set()
+            try:
+                search.evaluate(OTHER, "train", ["a"])
+            except NoBudgetLeft:
+                return "nothing left"
+            return "charged"
+
+        with path.open("r+b") as file, ThreadPoolExecutor(1) as pool:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            asked = pool.submit(spend)
+            asks.wait()
+            # Long enough for who does not wait to be wrong; who waits is right however short it is.
+            time.sleep(0.2)
+            elsewhere = self.search("elsewhere", runs=1)
+            elsewhere.evaluate(ONE, "train", ["a"])
+            file.write((self.root / "elsewhere/journal.jsonl").read_bytes())
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_UN)
+            self.assertEqual(asked.result(), "nothing left")
+
     def test_a_journal_that_was_changed_is_refused_and_a_torn_line_is_not(self) -> None:
         search = self.search(runs=1)
         self.answer(scored(a=1))
@@ -106,7 +143,9 @@ class Budget(Workspace):
         path = self.root / "state/journal.jsonl"
         text = path.read_text(encoding="utf-8")
         path.write_text(text + '{"event": "refu', encoding="utf-8")
-        self.assertEqual(self.search(runs=1).left("train"), (0, None))
+        torn = self.search(runs=2)
+        torn.evaluate(OTHER, "train", ["a"])
+        self.assertEqual(self.search(runs=3).left("train"), (1, None))
         lines = text.splitlines(keepends=True)
         for damaged in (text.replace('"samples": ["a"]', '"samples": []'), lines[0] + lines[2], text + "[]\n", "{}\n"):
             self.assertNotEqual(damaged, text)
@@ -164,8 +203,8 @@ class HeldOut(Workspace):
     def test_a_target_is_scored_as_it_says(self) -> None:
         self.serve["splits"]["test"]["samples"] = ["t", "u"]
         self.serve["targets"][0] |= {"attempts": 2, "aggregate": "best", "samples": ["t"]}
-        self.answer(scored(t=0.25))
-        self.assertEqual(self.search().final(ONE), {"reward": 0.25})
+        self.answer(scored(t=0.25), scored(t=0.75))
+        self.assertEqual(self.search().final(ONE), {"reward": 0.75})
         self.assertEqual([call[-3:] for call in self.calls()], [["--samples", "t,", "--fresh"]] * 2)
         failed = scored(t=0.0)
         failed["aggregate"]["candidate_errors"] = 1

@@ -21,11 +21,25 @@ class Candidates(Workspace):
         (baseline / "link").symlink_to(outside / "kept")
         (baseline / "folder").symlink_to(outside)
         self.answer(scored(a=1))
-        for path in ("/etc/passwd", "../x", "a/../../x", "", ".", "x\0y", "folder/kept"):
-            with self.assertRaises(NotAllowed, msg=path):
+        for path in (
+            *("/etc/passwd", "../x", "a/../../x", "", ".", "x\0y", "folder/kept", "folder/new", "x" * 300, "main.py/x"),
+            *(".git/config", "vendor/.GIT/config"),
+        ):
+            with self.assertRaises(CandidateFailed, msg=path):
                 search.evaluate({path: "x"}, "train", ["a"])
+        self.assertFalse((outside / "new").exists())
+        self.assertFalse((self.root / "calls.jsonl").read_text(encoding="utf-8").count("--candidate"))
         search.evaluate({"link": "changed", "new/one.py": "x"}, "train", ["a"])
         self.assertEqual((outside / "kept").read_text(encoding="utf-8"), "kept")
+
+    def test_a_file_in_the_place_of_a_link_is_a_change_though_it_says_the_same(self) -> None:
+        search = self.search()
+        (search.task.baseline_folder / "link").symlink_to("main.py")
+        self.answer(scored(a=1))
+        for files in ({"main.py": "new\n"}, {"main.py": "new\n", "link": "pass\n"}):
+            search.evaluate(files, "train", ["a"])
+        events = (self.root / "state/journal.jsonl").read_text(encoding="utf-8")
+        self.assertEqual(events.count('"charge"'), 2)
 
     def test_nothing_is_left_of_a_candidate(self) -> None:
         search = self.search()
