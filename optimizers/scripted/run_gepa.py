@@ -1,5 +1,7 @@
 """GEPA on circle-packing: with scripted proposals, or with a model that OPENAI_BASE_URL leads to.
-  python3 run_gepa.py STATE [--model NAME] [--iterations N] [--runs N]"""
+
+python3 run_gepa.py STATE [--model NAME] [--iterations N] [--runs N]
+"""
 
 from __future__ import annotations
 
@@ -62,6 +64,7 @@ def main() -> None:
     tell("gepa", search, result.best_candidate, score, ["train", "validation"], best)
     if not given.model:
         assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "no feedback reached a prompt"
+        assert best == script[-1] or len(prompts) < given.iterations, "it went on when the budget was spent"
 
 
 def teller(texts: Iterator[str]) -> Callable[[str], str]:

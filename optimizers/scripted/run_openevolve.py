@@ -1,5 +1,7 @@
 """OpenEvolve on circle-packing: with scripted proposals, or with a model that OPENAI_BASE_URL leads to.
-  python3 run_openevolve.py STATE [--model NAME] [--iterations N] [--runs N]"""
+
+python3 run_openevolve.py STATE [--model NAME] [--iterations N] [--runs N]
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def main() -> None:
         )
     tell("openevolve", search, {FILE: result.best_code}, result.best_score, ["train"], best)
     if not given.model:
-        assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "the scorer's feedback reached no prompt"
+        assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "no feedback reached a prompt"
+        assert best == script[-1] or len(prompts) < given.iterations, "it went on when the budget was spent"
 
 
 def config(url: str, key: str, model: str) -> Config:

@@ -1,5 +1,7 @@
 """ShinkaEvolve on circle-packing: with scripted proposals.
-  python3 run_shinka.py STATE [--iterations N] [--runs N]"""
+
+python3 run_shinka.py STATE [--iterations N] [--runs N]
+"""
 
 from __future__ import annotations
 
@@ -65,11 +67,12 @@ def main() -> None:
         found = runner.db.get_best_program()
     text = found.code.replace(START, "").replace(END, "")
     tell("shinka", search, {FILE: text}, found.combined_score, ["train"], best)
-    assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "the scorer's feedback reached no prompt"
+    assert any("the radii of 26 circles add up to" in prompt for prompt in prompts), "no feedback reached a prompt"
 
 
 def wrap(text: str) -> str:
-    return f"<NAME>\nscripted\n</NAME>\n<DESCRIPTION>\nscripted\n</DESCRIPTION>\n<CODE>\n```python\n{START}{text}{END}```\n</CODE>"
+    code = f"```python\n{START}{text}{END}```"
+    return f"<NAME>\nscripted\n</NAME>\n<DESCRIPTION>\nscripted\n</DESCRIPTION>\n<CODE>\n{code}\n</CODE>"
 
 
 if __name__ == "__main__":

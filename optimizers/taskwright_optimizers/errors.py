@@ -13,7 +13,7 @@ class OptimizerError(Exception):
 
 
 class CandidateFailed(OptimizerError):
-    """The candidate's own doing: it was refused, answered no sample, or breaks a constraint. It counts with the failure value."""
+    """The candidate's own doing: refused, no sample answered, or a constraint broken. The failure value counts."""
 
     def __init__(self, evaluation: Evaluation) -> None:
         super().__init__(evaluation.failure)

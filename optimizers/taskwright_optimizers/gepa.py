@@ -30,7 +30,7 @@ class Adapter:
         allowed = self.search.task.split(split)
         return [Row(split, sample) for sample in allowed.samples] if allowed.is_viewable else [Row(split, None)]
 
-    def is_over(self, _state: object) -> bool:
+    def is_over(self, gepa_state: object) -> bool:
         """Whether the budget is spent or the infrastructure failed: then GEPA stops, and keeps its best."""
         return bool(self.search.over)
 

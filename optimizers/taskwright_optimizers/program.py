@@ -46,7 +46,9 @@ class Program:
     def _run(self, *options: str) -> tuple[int, dict[str, Any] | None, str]:
         command = [*self._command, *options]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+            done = subprocess.run(
+                command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+            )
         except OSError as error:
             raise InfrastructureFailed(
                 f"starting `{command[0]}`: {error}; install it, or name it with `program` or TASKWRIGHT"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -127,8 +127,13 @@ class Search:
                     return target.failure_value
                 attempts.append({sample["id"]: sample["value"] for sample in answer["splits"][0]["samples"]})
         best = max if self.task.maximize else min
-        add_up = {"mean": fmean, "best": best, "first": lambda values: values[0]}[target.aggregate]
+        rules: dict[str, Callable[[list[float]], float]] = {"mean": fmean, "best": best, "first": _first}
+        add_up = rules[target.aggregate]
         return fmean(add_up([attempt[sample] for attempt in attempts]) for sample in target.samples)
+
+
+def _first(values: list[float]) -> float:
+    return values[0]
 
 
 def _chosen(split: Split, samples: Sequence[str] | None) -> tuple[str, ...]:

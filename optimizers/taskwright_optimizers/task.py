@@ -59,9 +59,10 @@ class Task:
 
     def _read(self) -> dict[str, Any]:
         try:
-            return json.loads(self.serve_path.read_bytes())
+            serve: dict[str, Any] = json.loads(self.serve_path.read_bytes())
         except (OSError, ValueError) as error:
             raise InfrastructureFailed(f"the built task `{self.folder}` cannot be read: {error}") from error
+        return serve
 
     def digest_now(self) -> str:
         """Of all that decides what a score means."""
@@ -109,7 +110,7 @@ def output_folder(root: Path) -> Path:
         said = tomllib.loads((root / "taskwright.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise NotAllowed(f"reading `{root / 'taskwright.toml'}`: {error}") from error
-    return root / said.get("output", "target/harbor-tasks")
+    return root / str(said.get("output", "target/harbor-tasks"))
 
 
 def _split(name: str, said: dict[str, Any]) -> Split:

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from fake import Workspace, scored, split
 
@@ -76,15 +77,16 @@ class Budget(Workspace):
         search = self.search(runs=1)
         broken = scored(a=1, c=1)
         broken["aggregate"]["infrastructure_errors"] = 1
-        for answer, words in (
-            ({"splits": [broken], "status": 3, "says": "no room"}, "1 of the samples have no value"),
-            ({"splits": [broken], "status": 1}, "exit status 1"),
-            ({"splits": [], "status": 130, "prints": ""}, "exit status 130"),
-            ({"splits": [], "status": 0, "prints": "not JSON"}, "exit status 0"),
-            ({"splits": [], "status": 2, "prints": "", "says": "unexpected argument"}, "unexpected argument"),
-            ({"splits": [scored(a=1)], "rebuild": True}, "built anew"),
-        ):
-            self.answer(*answer.pop("splits"), **answer)
+        answers: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+            (broken, {"status": 3, "says": "no room"}, "1 of the samples have no value"),
+            (broken, {"status": 1}, "exit status 1"),
+            ({}, {"status": 130, "prints": ""}, "exit status 130"),
+            ({}, {"status": 0, "prints": "not JSON"}, "exit status 0"),
+            ({}, {"status": 2, "prints": "", "says": "unexpected argument"}, "unexpected argument"),
+            (scored(a=1), {"rebuild": True}, "built anew"),
+        ]
+        for answer, how, words in answers:
+            self.answer(answer, **how)
             with self.assertRaisesRegex(InfrastructureFailed, words):
                 search.evaluate(ONE, "train", ["a"])
             self.assertEqual(search.left("train"), (1, None), words)
