@@ -76,6 +76,25 @@ fn the_specs_solution_is_better() {
 }
 
 #[test]
+fn a_candidates_own_git_starts_no_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (files, proof) = (folder.path().join("files"), folder.path().join("proof"));
+    std::fs::create_dir(&files).unwrap();
+    let baseline = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../harbor-tasks/circle-packing/baseline");
+    std::fs::copy(baseline.join("packing.py"), files.join("packing.py")).unwrap();
+    let monitor = format!("touch '{}'; false", proof.display());
+    for arguments in [&["init", "--quiet"][..], &["config", "core.fsmonitor", &monitor], &["add", "--all"]] {
+        assert!(Command::new("git").arg("-C").arg(&files).args(arguments).status().unwrap().success());
+    }
+    // Adding asked the monitor: it works.
+    std::fs::remove_file(&proof).unwrap();
+    let candidate = files.to_str().unwrap();
+    let answer = json(&["circle-packing", "--split", "train", "--candidate", candidate, "--json"]);
+    assert!(answer["splits"][0]["aggregate"]["mean"].is_number(), "{answer}");
+    assert!(!proof.exists());
+}
+
+#[test]
 fn what_is_asked_for_wrongly_is_refused() {
     for (arguments, words) in [
         (&["no-such-task"][..], "no-such-task"),

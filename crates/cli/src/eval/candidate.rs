@@ -109,8 +109,10 @@ pub fn overlay(baseline: &Utf8Path, over: &Utf8Path, source: impl Into<String>) 
 /// A folder: in a git work tree what git does not ignore, elsewhere all of it.
 fn folder(from: &Utf8Path) -> anyhow::Result<Files> {
     let (temporary, path) = temporary()?;
-    let listed =
-        git(from, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).unwrap_or_default();
+    // The folder may be a stranger's, and its configuration must start no program.
+    let quiet = ["-c", "core.fsmonitor=false"];
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let listed = git(from, &[&quiet[..], &list[..]].concat()).unwrap_or_default();
     let names: Vec<&str> = listed.split('\0').filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
         copy(from, &path)?;
