@@ -2,17 +2,19 @@
 
 use crate::token::Token;
 
-/// For an address, and whether that ends in `/v1`.
-const ADDRESSES: [(&str, bool); 6] = [
+/// For an address, and whether that ends in `/v1`. The last is that of agents that were written for VeRO.
+const ADDRESSES: [(&str, bool); 7] = [
     ("OPENAI_BASE_URL", true),
     ("OPENAI_API_BASE", true),
     ("ANTHROPIC_BASE_URL", false),
     ("GOOGLE_GEMINI_BASE_URL", false),
     ("GEMINI_API_BASE", false),
     ("LLM_BASE_URL", true),
+    ("VERO_AGENT_INFERENCE_BASE_URL", true),
 ];
 /// For a key.
-const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY"];
+const KEYS: [&str; 5] =
+    ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY", "VERO_AGENT_INFERENCE_API_KEY"];
 
 /// What clients find in their environment: a door, `host:port`, and a token, under every name that they look for, and under the two
 /// that a spec names.

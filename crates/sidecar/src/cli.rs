@@ -198,10 +198,10 @@ pub struct ModelsArguments {
 #[derive(Debug, Args)]
 pub struct GatewayArguments {
     /// Where the optimizer finds it.
-    #[arg(long, value_name = "HOST:PORT", default_value = crate::gateway::PRODUCER_DOOR)]
+    #[arg(long, value_name = "HOST:PORT", default_value = crate::paths::PRODUCER_DOOR)]
     pub producer: String,
     /// Where candidates find it.
-    #[arg(long, value_name = "HOST:PORT", default_value = crate::gateway::EVALUATION_DOOR)]
+    #[arg(long, value_name = "HOST:PORT", default_value = crate::paths::EVALUATION_DOOR)]
     pub evaluation: String,
     /// Say whether the one that runs answers, instead.
     #[arg(long)]

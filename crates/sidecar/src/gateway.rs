@@ -23,10 +23,6 @@ use crate::exit;
 use crate::paths::Paths;
 use crate::serve::{raise_open_files, until_asked_to_end};
 
-/// The optimizer's door, by the gateway's name in the optimizer's network.
-pub const PRODUCER_DOOR: &str = "gateway-producer:8701";
-/// The candidates' door.
-pub const EVALUATION_DOOR: &str = "gateway-evaluation:8702";
 /// The optimizer's token, where whoever starts the trial chooses it: an agent that Harbor configures must know it before.
 const PRODUCER_TOKEN: &str = "TASKWRIGHT_PRODUCER_TOKEN";
 /// The fewest characters of such a token.

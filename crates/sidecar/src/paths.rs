@@ -1,8 +1,12 @@
-//! The paths of the sidecar's container.
+//! The paths of the sidecar's container, and the gateway's doors.
 
 use std::path::{Path, PathBuf};
 
 pub const PORT: u16 = 8700;
+/// The optimizer's door, by the gateway's name in the optimizer's network.
+pub const PRODUCER_DOOR: &str = "gateway-producer:8701";
+/// The candidates' door.
+pub const EVALUATION_DOOR: &str = "gateway-evaluation:8702";
 
 /// The folders of the sidecar. Tests put them all under a folder of their own.
 #[derive(Debug, Clone)]

@@ -40,7 +40,8 @@ fn check(name: &str, text: &str, least: usize) {
     for flag in text.split('`').skip(1).step_by(2).filter(|word| word.starts_with("--") && *word != "--help")
     {
         let flag: Vec<&str> = flag.split_whitespace().collect();
-        let commands: [&[&str]; 4] = [&["eval", "--split", "NAME"], &["eval"], &["wait"], &["submit"]];
+        let commands: [&[&str]; 5] =
+            [&["eval", "--split", "NAME"], &["eval"], &["wait"], &["submit"], &["models"]];
         let somewhere = commands.iter().any(|command| {
             // A flag is also mentioned without its value.
             accepts(&[command, flag.as_slice()].concat())

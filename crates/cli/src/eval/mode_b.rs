@@ -72,9 +72,11 @@ fn gateway(task: &Task) -> anyhow::Result<Option<HostGateway>> {
 
 /// What Harbor finds: instead of the upstream's address and key those of the gateway.
 fn environment(task: &Task, gateway: Option<&HostGateway>) -> Environment {
-    let (Some(spec), Some(gateway)) = (&task.serve.gateway, gateway) else { return Environment::inherited() };
+    let own = task.serve.harbor.iter().flat_map(|harbor| &harbor.run.process_env);
+    let found = own.fold(Environment::inherited(), |found, (name, value)| found.with(name, value));
+    let (Some(spec), Some(gateway)) = (&task.serve.gateway, gateway) else { return found };
     let variables = gateway.variables(&spec.upstream_base_url_env, &spec.upstream_api_key_env);
-    variables.into_iter().fold(Environment::inherited(), |found, (name, value)| found.with(name, value))
+    variables.into_iter().fold(found, |found, (name, value)| found.with(name, value))
 }
 
 impl<'a> Runner<'a> {

@@ -72,6 +72,8 @@ pub fn job_config(run: &HarborRun, limits: &Limits, job: &Job<'_>) -> Result<Job
         agent_args,
         agent_env,
         task_env,
+        // Of the process that is started, which whoever opens this mode says.
+        process_env: _,
         // The command line's.
         extra_args: _,
         // The outer run's.

@@ -27,6 +27,7 @@ pub fn check(context: &mut Context<'_>) {
     if let Some(harbor) = &spec.harbor {
         agent(context, &secrets, &harbor.agent_env);
         environment_variables(context, &["harbor", "task_env"], &harbor.task_env);
+        open(context, &secrets, &["harbor", "process_env"], &harbor.process_env, "the candidate");
     }
 }
 

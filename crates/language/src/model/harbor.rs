@@ -108,6 +108,10 @@ pub struct HarborRun {
     /// that needs a variable of the sidecar takes it itself, in its own `[environment.env]`.
     #[serde(default)]
     pub task_env: BTreeMap<String, String>,
+    /// Environment variables of the nested Harbor's own process, which is also that of an agent that Harbor loads. Those that
+    /// `secrets` and `[gateway]` give it go before them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub process_env: BTreeMap<String, String>,
     /// Further arguments of `harbor run`. Those that Taskwright owns are refused.
     #[serde(default)]
     pub extra_args: Vec<String>,

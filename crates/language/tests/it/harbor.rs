@@ -635,16 +635,37 @@ model = "small""#,
         ("", "[gateway.finalization]\nallowed_models = [\"small\"]\n"),
     ]);
     insta::assert_snapshot!(said, @r#"
-    error 5:12 <"OPENAI_API_KEY"> the gateway alone holds the upstream's key, and secrets reach the eval sidecar
-      also 28:1 <[gateway.finalization]> the key
+    error 4:12 <"OPENAI_API_KEY"> the gateway alone holds the upstream's key, and secrets reach the eval sidecar
+      also 27:2 <gateway> the key
       help: take it out: candidates find the gateway's address and a token under the same names
     error 16:9 <"small"> candidates may ask no model: `[gateway]` says nothing of `small` for them
-      also 28:2 <gateway> the gateway
+      also 27:2 <gateway> the gateway
       help: add `[gateway.evaluation]`
-    error 28:1 <[gateway.finalization]> the final candidate is evaluated like every other: `finalization` needs `evaluation`
+    error 27:1 <[gateway.finalization]> the final candidate is evaluated like every other: `finalization` needs `evaluation`
       help: add `[gateway.evaluation]`
-    error 28:2 <gateway> `[gateway]` says nothing of what anybody may use
+    error 27:2 <gateway> `[gateway]` says nothing of what anybody may use
       help: add `[gateway.evaluation]` for candidates, `[gateway.producer]` for the optimizer, or leave it out
+    "#);
+}
+
+#[test]
+fn process_env_holds_no_secret() {
+    let said = b(&[
+        (r#"mode = "b""#, "mode = \"b\"\nsecrets = [\"TOKEN\"]"),
+        (
+            r#"environment = "modal""#,
+            "environment = \"modal\"\nprocess_env = { TOKEN = \"x\", OTHER = \"$${TOKEN}\", \"a b\" = \"y\", FINE = \"z\" }",
+        ),
+    ]);
+    insta::assert_snapshot!(said, @r#"
+    error 16:25 <"x"> the secret `TOKEN` would reach the candidate
+      also 4:12 <"TOKEN"> a secret
+      help: secrets reach the eval sidecar only; take it out here, or out of `secrets`
+    error 16:38 <"$${TOKEN}"> the secret `TOKEN` would reach the candidate
+      also 4:12 <"TOKEN"> a secret
+      help: secrets reach the eval sidecar only; take it out here, or out of `secrets`
+    error 16:51 <"a b"> `a b` cannot be the name of an environment variable
+      help: use letters, digits and `_`, and no digit first
     "#);
 }
 

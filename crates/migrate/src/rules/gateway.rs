@@ -134,7 +134,10 @@ fn aliases(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
 pub fn services(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     let Some(entry) = at.entry else { return Ok(()) };
     if mapping.value(entry, Kind::Flag)? == Toml::Boolean(true) {
-        mapping.lose(entry, "an inner task takes the upstream in its own task.toml; an agent that reads VERO_AGENT_INFERENCE_API_KEY or VERO_AGENT_INFERENCE_BASE_URL does not find them");
+        mapping.lose(
+            entry,
+            "an inner task takes what Harbor finds in its own task.toml: the gateway's address and a token, not the upstream's",
+        );
     }
     Ok(())
 }

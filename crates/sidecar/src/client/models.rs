@@ -12,8 +12,7 @@ use super::output::{end, print_json, print_line};
 use super::remote::Remote;
 use crate::cli::ModelsArguments;
 use crate::exit;
-use crate::gateway::PRODUCER_DOOR;
-use crate::paths::Paths;
+use crate::paths::{PRODUCER_DOOR, Paths};
 
 /// How long the gateway may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,8 +7,7 @@ use taskwright_language::serve::ServeConfig;
 
 use crate::api::Models;
 use crate::events::Purpose;
-use crate::gateway::EVALUATION_DOOR;
-use crate::paths::Paths;
+use crate::paths::{EVALUATION_DOOR, Paths};
 use crate::runner::Job;
 
 /// The gateway, and the names that the spec has for its address and its key.

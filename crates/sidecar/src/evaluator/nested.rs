@@ -60,7 +60,9 @@ impl Nested {
         let jobs =
             std::env::var_os("TASKWRIGHT_JOBS").map_or_else(|| paths.runtime.join("jobs"), PathBuf::from);
         fs::DirBuilder::new().recursive(true).mode(0o711).create(&jobs).map_err(failed("making", &jobs))?;
-        let mut environment = Environment::default();
+        let own = run.process_env.iter();
+        let mut environment =
+            own.fold(Environment::default(), |environment, (name, value)| environment.with(name, value));
         let models = Way::of(&serve, paths);
         let secrets = serve.secrets.iter().map(String::as_str);
         for name in PASSED_ON.iter().copied().chain(secrets) {

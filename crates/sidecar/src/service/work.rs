@@ -14,8 +14,8 @@ use taskwright_base::chained_log::{self, ChainedLog};
 use taskwright_eval::{Cancel, Measured};
 
 /// Why an evaluation has no result that some model was not asked in.
-const SPENT: &str = "what candidates may use of language models is spent, so this would not be the candidate's score; it is not \
-                     charged, and results that there are stay";
+const SPENT: &str = "what candidates may use of language models is spent, so this would not be the candidate's score; only \
+                     samples that have a result are charged";
 
 #[derive(Default)]
 struct Results {

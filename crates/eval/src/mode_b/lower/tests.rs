@@ -44,6 +44,7 @@ pub(crate) fn everything() -> HarborRun {
             ("KEY".to_owned(), "${KEY}".to_owned()),
         ]),
         task_env: BTreeMap::from([("MODE".to_owned(), "fast".to_owned())]),
+        process_env: BTreeMap::new(),
         extra_args: vec!["--debug".to_owned()],
         optimizer_args: vec!["--quiet".to_owned()],
     }
