@@ -121,6 +121,7 @@ fn services(path: &Utf8Path) -> Option<(Value, bool)> {
     let composed = Command::new("docker")
         .args(["compose", "--file", path.as_str(), "config", "--format", "json"])
         .envs([("API_KEY", "key'\"$x"), ("OTHER_KEY", "other"), ("HOME", "/home/somebody")])
+        .envs([("OPENAI_API_KEY", "upstream-key"), ("OPENAI_BASE_URL", "https://upstream")])
         .output();
     if let Ok(output) = composed
         && !String::from_utf8_lossy(&output.stderr).contains("not a docker command")
@@ -155,6 +156,38 @@ fn compose_reads_every_value_back() {
         assert!(sidecar["API_KEY"].as_str().unwrap().starts_with("${API_KEY:?"), "{sidecar}");
     }
     assert_eq!(services["main"]["environment"].as_object().unwrap().len(), HOSTILE.len() + 3);
+}
+
+#[test]
+fn the_gateway_alone_has_the_upstreams_key_and_each_user_a_network() {
+    let space = TestSpace::with(&["alpha"]);
+    space.edit(SPEC, "[scorer]", "[gateway.producer]\nallowed_models = [\"small\"]\n\n[scorer]");
+    space.edit(SPEC, "mode = \"a\"", "mode = \"a\"\nsecrets = [\"API_KEY\"]");
+    built(&space);
+    let config: Value = serde_json::from_str(
+        &fs::read_to_string(space.out("alpha/environment/gateway/gateway.json")).unwrap(),
+    )
+    .unwrap();
+    assert_eq!(config["producer"]["allowed_models"], json!(["small"]));
+    let Some((services, _)) = services(&space.out("alpha/environment/docker-compose.yaml")) else {
+        not_run(Need::Engine, "neither `docker compose` nor Python's yaml is there");
+    };
+    let value = |service: &str, name: &str| services[service]["environment"][name].clone();
+    for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL"] {
+        assert_eq!(value("main", name), "");
+        assert_eq!(value("eval-sidecar", name), Value::Null);
+        assert!(value("gateway", name).as_str().unwrap().len() > 8);
+    }
+    assert_eq!(value("gateway", "API_KEY"), Value::Null);
+    let networks = |service: &str| -> Vec<String> {
+        match &services[service]["networks"] {
+            Value::Object(networks) => networks.keys().cloned().collect(),
+            networks => serde_json::from_value(networks.clone()).unwrap(),
+        }
+    };
+    assert_eq!(networks("main"), ["default", "evaluation", "producer"]);
+    assert_eq!(networks("eval-sidecar"), ["evaluation"]);
+    assert_eq!(networks("gateway"), ["default", "producer"]);
 }
 
 #[test]
