@@ -16,7 +16,7 @@ use walkdir::WalkDir;
 use crate::task::{self, BuiltTask, COMPOSE, MAIN, VERIFIER};
 
 /// What our own images are built from: nothing else in a task reads it.
-const INGREDIENTS: [&str; 4] = ["baseline", "bin", "samples", "sidecar"];
+const INGREDIENTS: [&str; 5] = ["baseline", "bin", "gateway", "samples", "sidecar"];
 
 /// Writes the baked task of a built one to a folder that is not there yet, and says Harbor's digest of it.
 ///
