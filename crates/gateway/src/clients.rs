@@ -2,7 +2,7 @@
 
 use crate::token::Token;
 
-/// For an address, and whether that ends in `/v1`. The last is that of agents that were written for VeRO.
+/// For an address, and whether that ends in `/v1`. The last is that of the public reference's agents.
 const ADDRESSES: [(&str, bool); 7] = [
     ("OPENAI_BASE_URL", true),
     ("OPENAI_API_BASE", true),

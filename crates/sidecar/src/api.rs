@@ -126,7 +126,7 @@ pub struct Evaluation {
     pub seconds: f64,
     /// What was used of language models, where a gateway counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub models: Option<Usage>,
+    pub models: Option<Box<Usage>>,
 }
 
 /// One sample's result, as the optimizer sees it.

@@ -35,7 +35,7 @@ pub struct Evaluator {
 
 enum Engine {
     A(Box<ModeA>),
-    B(Nested),
+    B(Box<Nested>),
 }
 
 pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
@@ -67,7 +67,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
             let hidden = vec![paths.image.clone()];
             let options = SandboxOptions { taskwright, runtime, isolation, path: None, hidden };
             let sandbox = Sandbox::open(options)?;
-            (Engine::B(Nested::open(serve, paths, sandbox.clone())?), sandbox)
+            (Engine::B(Box::new(Nested::open(serve, paths, sandbox.clone())?)), sandbox)
         }
     };
     for gap in sandbox.gaps() {

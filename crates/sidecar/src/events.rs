@@ -79,7 +79,7 @@ pub struct End {
     pub seconds: f64,
     /// What was used of language models, where a gateway counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub models: Option<Usage>,
+    pub models: Option<Box<Usage>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,29 +8,8 @@ use taskwright_base::text::{nearest, one_of};
 const MOST_DOLLARS: f64 = 1e6;
 
 pub fn check(context: &mut Context<'_>) {
+    wandb(context);
     let spec = context.spec;
-    if let Some(wandb) = &spec.wandb {
-        if wandb.project.trim().is_empty() {
-            context.error(
-                &["wandb", "project"],
-                "`project` is empty",
-                "name the project, or leave `[wandb]` out",
-            );
-        }
-        match (spec.mode, wandb.mode) {
-            (_, WandbMode::Disabled) => {}
-            (Mode::A, _) => context.error(
-                &["wandb"],
-                "`[wandb]` asks for reports, and the eval sidecar of Mode A makes none",
-                "write `mode = \"disabled\"` in it, or leave it out: the evidence holds everything that would be reported",
-            ),
-            (Mode::B, _) => context.warning(
-                &["wandb"],
-                "`[wandb]` is declared and passed on; this version does not report there itself",
-                "the evidence holds everything that would be reported",
-            ),
-        }
-    }
     let Some(gateway) = &spec.gateway else { return };
     users(context, gateway);
     for (key, name) in [
@@ -71,6 +50,31 @@ pub fn check(context: &mut Context<'_>) {
     }
     aliases(context, gateway);
     candidate_model(context, gateway);
+}
+
+fn wandb(context: &mut Context<'_>) {
+    let spec = context.spec;
+    let Some(wandb) = &spec.wandb else { return };
+    if wandb.project.trim().is_empty() {
+        context.error(
+            &["wandb", "project"],
+            "`project` is empty",
+            "name the project, or leave `[wandb]` out",
+        );
+    }
+    match (spec.mode, wandb.mode) {
+        (_, WandbMode::Disabled) => {}
+        (Mode::A, _) => context.error(
+            &["wandb"],
+            "`[wandb]` asks for reports, and the eval sidecar of Mode A makes none",
+            "write `mode = \"disabled\"` in it, or leave it out: the evidence holds everything that would be reported",
+        ),
+        (Mode::B, _) => context.warning(
+            &["wandb"],
+            "`[wandb]` is declared and passed on; this version does not report there itself",
+            "the evidence holds everything that would be reported",
+        ),
+    }
 }
 
 /// Who may ask for anything at all.

@@ -29,6 +29,11 @@ pub struct Open<'a> {
 
 impl Way {
     /// The way that a task's candidates have, if they have one.
+    pub fn of_candidates(config: &ServeConfig, paths: &Paths) -> Option<Self> {
+        Self::of(config, paths).filter(|way| way.scopes.contains(&Scope::Evaluation))
+    }
+
+    /// The gateway of a task, if it has one.
     pub fn of(config: &ServeConfig, paths: &Paths) -> Option<Self> {
         let gateway = config.gateway.as_ref()?;
         let scopes = gateway.scopes().filter_map(|(name, _)| name.parse().ok()).collect::<Vec<_>>();

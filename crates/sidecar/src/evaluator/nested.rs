@@ -51,6 +51,15 @@ pub struct Nested {
     models: Option<Way>,
 }
 
+/// What is run, and where.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    record: &'a Path,
+    place: &'a SidecarPlace,
+    candidate: &'a Path,
+    samples: &'a [String],
+}
+
 impl Nested {
     /// Finds out what the container offers, and clears away what an earlier process left.
     pub fn open(serve: Arc<ServeConfig>, paths: &Paths, sandbox: Sandbox) -> Result<Self> {
@@ -63,7 +72,7 @@ impl Nested {
         let own = run.process_env.iter();
         let mut environment =
             own.fold(Environment::default(), |environment, (name, value)| environment.with(name, value));
-        let models = Way::of(&serve, paths);
+        let models = Way::of_candidates(&serve, paths);
         let secrets = serve.secrets.iter().map(String::as_str);
         for name in PASSED_ON.iter().copied().chain(secrets) {
             if let Some(value) = std::env::var_os(name) {
@@ -120,19 +129,32 @@ impl Nested {
         };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let record = self.jobs.join(format!("evaluation-{number}"));
-        let Some(way) = &self.models else {
-            let result = self.run_in(&record, place, &self.environment, candidate, samples, finished, stop);
-            remove(&record);
-            return result.map(|()| Ran::default());
+        let run = Run { record: &record, place, candidate, samples };
+        let result = match &self.models {
+            Some(way) => self.metered(&run, way, job, finished, stop),
+            None => self.run_in(&run, &self.environment, finished, stop).map(|()| Ran::default()),
         };
+        remove(&record);
+        result
+    }
+
+    /// Runs with a token of its own for language models.
+    fn metered(
+        &self,
+        run: &Run<'_>,
+        way: &Way,
+        job: &Job,
+        finished: &(dyn Fn(&SampleResult) + Sync),
+        stop: &Cancel,
+    ) -> Result<Ran> {
         let open = way.open(job)?;
         let environment = open.environment(&self.environment);
-        let run = Cancel::new();
+        let own = Cancel::new();
         let is_spent = AtomicBool::new(false);
         let told = |result: &SampleResult| {
             if job.purpose == Purpose::Optimizer && open.is_spent() {
                 is_spent.store(true, Ordering::Relaxed);
-                run.cancel();
+                own.cancel();
             } else {
                 finished(result);
             }
@@ -143,16 +165,15 @@ impl Nested {
             scope.spawn(|| {
                 while !ended.load(Ordering::Relaxed) {
                     if stop.is_cancelled() {
-                        run.cancel();
+                        own.cancel();
                     }
                     std::thread::sleep(Duration::from_millis(100));
                 }
             });
-            let result = self.run_in(&record, place, &environment, candidate, samples, &told, &run);
+            let result = self.run_in(run, &environment, &told, &own);
             ended.store(true, Ordering::Relaxed);
             result
         });
-        remove(&record);
         let models = open.end();
         result?;
         Ok(Ran { models: Some(models?), is_spent: is_spent.into_inner() })
@@ -160,14 +181,12 @@ impl Nested {
 
     fn run_in(
         &self,
-        record: &Path,
-        place: &SidecarPlace,
+        run: &Run<'_>,
         environment: &Environment,
-        candidate: &Path,
-        samples: &[String],
         finished: &(dyn Fn(&SampleResult) + Sync),
         stop: &Cancel,
     ) -> Result<()> {
+        let Run { record, place, candidate, samples } = *run;
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::clone(&self.serve),
             inner_tasks: self.inner_tasks.clone(),

@@ -81,7 +81,7 @@ impl Service {
             note: charged.note.clone(),
             created: charged.created,
             seconds: end.map_or(0.0, |end| end.seconds),
-            models: end.and_then(|end| end.models),
+            models: end.and_then(|end| end.models.clone()),
         }
     }
 

@@ -206,7 +206,7 @@ impl Service {
             recorded: results.recorded,
             error: None,
             seconds: took.as_secs_f64(),
-            models: results.ran.models,
+            models: results.ran.models.map(Box::new),
         };
         let charge = charged.charge;
         let unused = Charge {
