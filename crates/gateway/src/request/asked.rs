@@ -1,13 +1,10 @@
 //! What the body of a request asks for: the model, a stream or not, and how much it may produce.
-//!
-//! The gateway and the upstream must read the same body in the same way. Whatever two readers might understand differently is
-//! refused: a field that stands there twice, or whose name differs from a known one only in upper and lower case.
 
 use std::ops::Range;
 
 use serde_json::Value;
-use taskwright_base::text::brief;
 
+use super::strict::{PASSING_BY, strict};
 use super::tools;
 use crate::fields::{Fields, edited, place, quoted, whole_number};
 use crate::wire::Wire;
@@ -29,42 +26,6 @@ pub struct Asked {
     /// Whether the model may go on when nobody waits for it.
     pub in_background: bool,
 }
-
-/// What names another model, another upstream or another key, past the allow-list.
-const PASSING_BY: [&str; 14] = [
-    "models",
-    "fallbacks",
-    "fallback_models",
-    "context_window_fallbacks",
-    "content_policy_fallbacks",
-    "model_list",
-    "user_config",
-    "litellm_params",
-    "extra_body",
-    "custom_llm_provider",
-    "api_base",
-    "base_url",
-    "api_key",
-    "api_version",
-];
-
-/// What the gateway reads.
-const READ: [&str; 14] = [
-    "model",
-    "stream",
-    "stream_options",
-    "n",
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "background",
-    "generationConfig",
-    "generation_config",
-    "candidateCount",
-    "candidate_count",
-    "maxOutputTokens",
-    "tools",
-];
 
 /// The most answers of one request that anybody offers.
 const MOST_CHOICES: u64 = 1000;
@@ -136,36 +97,6 @@ fn bad(message: impl Into<String>) -> Refusal {
 
 fn denied(message: impl Into<String>) -> Refusal {
     Refusal::new(Kind::Denied, message)
-}
-
-/// A name as the least strict readers see it: Go's take any case, and two letters that look like others.
-fn folded(name: &str) -> String {
-    name.chars()
-        .map(|letter| match letter {
-            '\u{17f}' => 's',
-            '\u{212a}' => 'k',
-            _ => letter.to_ascii_lowercase(),
-        })
-        .collect()
-}
-
-/// The fields of an object that every reader understands alike.
-fn strict<'a>(text: &'a str, what: &str) -> Result<Fields<'a>, Refusal> {
-    let fields = Fields::of(text)
-        .map_err(|error| bad(format!("{what} is not a JSON object: {}", brief(&error.to_string(), 200))))?;
-    let mut names: Vec<&str> = fields.0.iter().map(|(name, _)| &**name).collect();
-    names.sort_unstable();
-    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(bad(format!("`{}` stands in {what} twice", brief(twice[0], 100))));
-    }
-    for name in names {
-        let plain = folded(name);
-        let like = PASSING_BY.iter().chain(&READ).find(|known| folded(known) == plain && **known != name);
-        if let Some(known) = like {
-            return Err(bad(format!("`{}` could be read as `{known}`: write it so", brief(name, 100))));
-        }
-    }
-    Ok(fields)
 }
 
 fn flag(fields: &Fields<'_>, name: &str) -> Result<bool, Refusal> {

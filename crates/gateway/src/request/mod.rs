@@ -2,4 +2,5 @@
 
 pub mod asked;
 pub mod headers;
+pub mod strict;
 pub mod tools;

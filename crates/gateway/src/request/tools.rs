@@ -3,6 +3,7 @@
 //! They are a way into the network for a candidate that has none, and they cost what no token shows. A client's own tools are
 //! run by the client, and pass.
 
+use super::strict::strict;
 use crate::fields::{Fields, Items};
 use crate::wire::Wire;
 use crate::wire::refusal::{Kind, Refusal};
@@ -24,15 +25,24 @@ pub fn check(wire: Wire, fields: &Fields<'_>) -> Result<(), Refusal> {
         return Err(refused(name));
     }
     let Some(tools) = fields.get("tools").filter(|tools| *tools != "null") else { return Ok(()) };
+    each(wire, tools, wire == Wire::Responses)
+}
+
+/// Looks at a list of tools, and where they may stand at lists that have a name: a client groups its own so.
+fn each(wire: Wire, tools: &str, has_groups: bool) -> Result<(), Refusal> {
     let Items(tools) = if tools.starts_with('[') {
         serde_json::from_str(tools).map_err(|_| bad("`tools` is not a list, or far too long a list"))?
     } else {
         Items(vec![tools])
     };
     for tool in tools {
-        let tool = Fields::of(tool).map_err(|_| bad("a tool in `tools` must be an object"))?;
+        let tool = strict(tool, "a tool in `tools`")?;
         let begins = |list: &[&str], word: &str| list.iter().any(|known| word.starts_with(known));
         let kind = tool.get("type").map(|_| tool.read::<String>("type").unwrap_or_else(|| "?".to_owned()));
+        if has_groups && kind.as_deref() == Some("namespace") {
+            each(wire, tool.get("tools").unwrap_or("[]"), false)?;
+            continue;
+        }
         let hosted = match wire {
             Wire::Gemini => {
                 tool.0.iter().find(|(key, _)| !GEMINI.contains(&&**key)).map(|(key, _)| key.to_string())
@@ -81,6 +91,10 @@ mod tests {
             (Wire::Gemini, r#"{"tools":[{"functionDeclarations":[]}]}"#),
             (Wire::Gemini, r#"{"tools":{"function_declarations":[]}}"#),
             (Wire::Chat, r#"{"tools":null}"#),
+            (
+                Wire::Responses,
+                r#"{"tools":[{"type":"namespace","name":"g","tools":[{"type":"function","name":"f"}]}]}"#,
+            ),
         ] {
             assert!(pass(wire, body), "{body}");
         }
@@ -93,6 +107,11 @@ mod tests {
             (Wire::Gemini, r#"{"tools":[{"functionDeclarations":[],"googleSearch":{}}]}"#),
             (Wire::Gemini, r#"{"tools":{"urlContext":{}}}"#),
             (Wire::Chat, r#"{"tools":["web_search"]}"#),
+            (Wire::Responses, r#"{"tools":[{"type":"function","name":"f","type":"web_search"}]}"#),
+            (Wire::Responses, r#"{"tools":[{"type":"function","name":"f","Type":"web_search"}]}"#),
+            (Wire::Responses, r#"{"tools":[{"type":"namespace","tools":[{"type":"web_search"}]}]}"#),
+            (Wire::Responses, r#"{"tools":[{"type":"namespace","tools":[{"type":"namespace"}]}]}"#),
+            (Wire::Chat, r#"{"tools":[{"type":"namespace","tools":[]}]}"#),
         ] {
             assert!(!pass(wire, body), "{body}");
         }

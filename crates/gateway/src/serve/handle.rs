@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING, UPGRADE};
 use hyper::http::request::Parts;
 use hyper::{Request, Response};
 use serde_json::Value;
@@ -112,6 +112,10 @@ impl Asking<'_> {
         let limits = self.gate.meter.config.scope(who.scope).map(|(limits, _)| limits).ok_or_else(unknown)?;
         let route = found.map_err(|why| match why {
             NoRoute::Path => Refusal::new(Kind::NotFound, format!("this path is not served: {SERVED}")),
+            // A client that tries a WebSocket first goes on at once when it is told what this is.
+            NoRoute::Method(_) if self.parts.headers.contains_key(UPGRADE) => {
+                Refusal::new(Kind::Upgrade, "WebSockets are not served: send it by POST")
+            }
             NoRoute::Method(method) => {
                 Refusal::new(Kind::Method, format!("this path is served for {method} only"))
             }

@@ -32,6 +32,8 @@ pub enum Kind {
     NotFound,
     /// Not with this method.
     Method,
+    /// Not over another protocol.
+    Upgrade,
     /// The body is too large.
     TooLarge,
     /// The body did not arrive in time.
@@ -93,6 +95,9 @@ impl Kind {
             Self::NotFound => words(404, (INVALID, "unknown_url"), "not_found_error", "NOT_FOUND", Again::No),
             Self::Method => {
                 words(405, (INVALID, "method_not_allowed"), INVALID, "INVALID_ARGUMENT", Again::No)
+            }
+            Self::Upgrade => {
+                words(426, (INVALID, "upgrade_not_served"), INVALID, "INVALID_ARGUMENT", Again::No)
             }
             Self::TooLarge => {
                 words(413, (INVALID, "request_too_large"), "request_too_large", "INVALID_ARGUMENT", Again::No)

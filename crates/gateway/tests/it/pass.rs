@@ -115,8 +115,10 @@ fn what_is_not_on_the_list_is_refused_in_the_words_of_the_dialect() {
         assert!(answer.text().contains("served are chat/completions, responses"), "{}", answer.text());
     }
     assert_eq!(world.ask_with(&token, "GET", "/v1/chat/completions", &[], "").status(), 405);
+    let socket = [("connection", "upgrade"), ("upgrade", "websocket")];
+    assert_eq!(world.ask_with(&token, "GET", "/v1/responses", &socket, "").status(), 426);
     assert!(world.upstream.requests().is_empty());
-    assert_eq!(world.usage(id).refused, 9);
+    assert_eq!(world.usage(id).refused, 10);
 }
 
 #[test]
