@@ -93,18 +93,21 @@ fn words(aim: Aim, unit: Unit) -> String {
         Aim::Times(times) => format!("at most {times} x"),
         Aim::More(more) => format!("at most {} {} more", unit.of(more), unit.word()),
         Aim::Ahead(times) => format!("{times} x ahead"),
-        Aim::Most(most) => format!("at most {} {}", unit.of(most), unit.word()),
+        Aim::Most(most) => format!("at most {} {}", unit.of(most), unit.word()).trim_end().to_owned(),
+        Aim::Least(least) => format!("at least {} {}", unit.of(least), unit.word()).trim_end().to_owned(),
     }
 }
 
 fn amount(unit: Unit, value: f64) -> String {
     let value = unit.of(value);
     let digits = match (unit, value) {
+        (Unit::Count, _) => 0,
         (Unit::Seconds, 0.0..10.0) => 2,
+        (Unit::Milliseconds, -1.0..1.0) => 3,
         (_, 0.0..100.0) => 1,
         _ => 0,
     };
-    format!("{value:.digits$} {}", unit.word())
+    format!("{value:.digits$} {}", unit.word()).trim_end().to_owned()
 }
 
 /// Three digits that count, or two places if that is more.
