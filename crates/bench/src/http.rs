@@ -116,3 +116,25 @@ impl Connection {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_bad_answer_is_an_error_that_says_what_was_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let _ = stream.read(&mut [0; 1024]);
+            let answer = b"HTTP/1.1 402 Payment Required\r\nContent-Length: 5\r\n\r\nspent";
+            let _ = stream.write_all(answer);
+        });
+        let error = Connection::open(address).unwrap().ask(&request("POST", "/v1/x", "", "{}")).unwrap_err();
+        assert_eq!(error.to_string(), "POST /v1/x HTTP/1.1: HTTP/1.1 402 Payment Required spent");
+    }
+}

@@ -100,10 +100,10 @@ fn words(aim: Aim, unit: Unit) -> String {
 
 fn amount(unit: Unit, value: f64) -> String {
     let value = unit.of(value);
-    let digits = match (unit, value) {
+    let digits = match (unit, value.abs()) {
         (Unit::Count, _) => 0,
         (Unit::Seconds, 0.0..10.0) => 2,
-        (Unit::Milliseconds, -1.0..1.0) => 3,
+        (Unit::Milliseconds, 0.0..1.0) => 3,
         (_, 0.0..100.0) => 1,
         _ => 0,
     };
@@ -150,6 +150,15 @@ mod tests {
         | missed | 30.0 ms | 30.0 ms | 1 | limit | 20.0 ms | 1.50 | at most that | no | 2 % |
         | alone | 12000 ms | 12000 ms | 1 |  |  |  |  |  | 2 % |
         ");
+    }
+
+    #[test]
+    fn short_times_have_digits_and_counts_have_no_unit() {
+        assert_eq!(amount(Unit::Milliseconds, 0.000_213), "0.213 ms");
+        assert_eq!(amount(Unit::Milliseconds, -0.004), "-4.0 ms");
+        assert_eq!(amount(Unit::Count, 12.0), "12");
+        assert_eq!(words(Aim::Least(2000.0), Unit::PerSecond), "at least 2000 /s");
+        assert_eq!(words(Aim::Least(12.0), Unit::Count), "at least 12");
     }
 
     #[test]

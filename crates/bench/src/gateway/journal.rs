@@ -54,7 +54,7 @@ fn last_request(path: &Utf8Path) -> anyhow::Result<([Value; 2], usize)> {
             settled = Some(line);
         }
     }
-    let lines = [reserved, settled].map(|line| line.unwrap_or_default());
+    let lines = [reserved, settled].map(Option::unwrap_or_default);
     let bytes = lines.iter().map(|line| line.len() + 1).sum();
     let value = |line: &String| serde_json::from_str(line.split_once(' ').map_or("", |(_, text)| text));
     let values = [value(&lines[0]), value(&lines[1])];

@@ -50,7 +50,8 @@ pub fn pairs(
     };
     // Connections are made and memory is found before anything is timed.
     for _ in 0..count.div_ceil(20) {
-        (time(0)?, time(1)?);
+        time(0)?;
+        time(1)?;
     }
     let mut pairs = Pairs::default();
     for _ in 0..count {

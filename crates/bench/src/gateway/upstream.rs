@@ -192,3 +192,35 @@ impl Drop for Upstream {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::question::{Kind, PLAIN, Question};
+    use super::*;
+
+    #[test]
+    fn it_answers_whole_and_as_a_stream_and_says_how_many_it_was_sent() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (script, seen) = (Script::of(3), AtomicU64::new(0));
+            serve(listener.accept().unwrap().0, &script, &seen)
+        });
+        let mut connection = Connection::open(address).unwrap();
+        let whole = connection.ask(&Question::new(PLAIN, Kind::Whole, "t").bytes).unwrap();
+        let whole: Value = serde_json::from_slice(&whole).unwrap();
+        assert_eq!(whole["usage"]["completion_tokens"], OUTPUT);
+        connection.begin(&Question::new(PLAIN, Kind::Stream, "t").bytes).unwrap();
+        let mut pieces = Vec::new();
+        while let Some(piece) = connection.piece().unwrap() {
+            pieces.push(String::from_utf8(piece).unwrap());
+        }
+        // Three events, what they took, and the end.
+        assert_eq!(pieces.len(), 5);
+        assert!(pieces[3].contains("\"prompt_tokens\":20") && pieces[4] == "data: [DONE]\n\n");
+        assert_eq!(connection.ask(&request("GET", COUNT, "", "")).unwrap(), b"2");
+        // Nothing but the first event of one that comes to no end, and then no other question.
+        connection.begin(&Question::new(HELD, Kind::Stream, "t").bytes).unwrap();
+        assert!(connection.piece().unwrap().is_some());
+    }
+}
