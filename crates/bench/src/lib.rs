@@ -8,6 +8,8 @@ pub mod build;
 mod collate;
 mod coverage;
 mod frame;
+mod gateway;
+mod http;
 mod ledger;
 mod process;
 mod quiet;
@@ -22,6 +24,7 @@ use clap::{Parser, Subcommand};
 use taskwright::exit::{self, Status};
 
 use crate::build::child;
+use crate::gateway::upstream;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = exit::HELP)]
@@ -52,6 +55,8 @@ enum Command {
     Collate(collate::Arguments),
     /// Simulate ledgers, and count how often a stated 95 % holds.
     Coverage(coverage::Arguments),
+    /// Measure the gateway, beside the bare upstream.
+    Gateway(gateway::Arguments),
     /// Measure imports into the ledger and what is read from it.
     Ledger(ledger::Arguments),
     /// Measure the eval sidecar.
@@ -59,6 +64,9 @@ enum Command {
     /// Measure one thing.
     #[command(hide = true)]
     Child(child::Arguments),
+    /// Be the upstream of a gateway.
+    #[command(hide = true)]
+    Upstream(upstream::Arguments),
 }
 
 /// Runs the measurement that the process was called for.
@@ -75,8 +83,10 @@ fn run(command: &Command) -> anyhow::Result<Status> {
         Command::Build(arguments) => build::run(arguments),
         Command::Collate(arguments) => collate::run(arguments),
         Command::Coverage(arguments) => coverage::run(arguments),
+        Command::Gateway(arguments) => gateway::run(arguments),
         Command::Ledger(arguments) => ledger::run(arguments),
         Command::Sidecar(arguments) => sidecar::run(arguments),
         Command::Child(arguments) => child::run(arguments).map(|()| exit::SUCCESS),
+        Command::Upstream(arguments) => upstream::run(arguments).map(|()| exit::SUCCESS),
     }
 }

@@ -61,6 +61,8 @@ pub enum Unit {
     Megabytes,
     /// So many in a second.
     PerSecond,
+    /// So many of what the row names.
+    Count,
 }
 
 /// What a value should be, seen from what stands beside it.
@@ -74,9 +76,25 @@ pub enum Aim {
     Ahead(f64),
     /// At most this, whatever stands beside it.
     Most(f64),
+    /// At least this, whatever stands beside it.
+    Least(f64),
+}
+
+/// A count among the values that are found.
+#[expect(clippy::cast_precision_loss, reason = "nothing is counted here up to 2^52")]
+pub fn number(count: u64) -> f64 {
+    count as f64
 }
 
 impl Sample {
+    /// The 99th percentile of many runs; there must be one at least.
+    pub fn late(values: &[f64]) -> anyhow::Result<f64> {
+        ensure!(!values.is_empty(), "nothing was measured");
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Ok(sorted[(sorted.len() * 99 / 100).min(sorted.len() - 1)])
+    }
+
     /// The median of several runs; there must be one at least.
     pub fn median(values: &[f64]) -> anyhow::Result<f64> {
         Ok(Self::of(values)?.median)
@@ -100,6 +118,7 @@ impl Unit {
             Self::Seconds => "s",
             Self::Megabytes => "MB",
             Self::PerSecond => "/s",
+            Self::Count => "",
         }
     }
 
@@ -107,7 +126,7 @@ impl Unit {
     pub fn of(self, value: f64) -> f64 {
         match self {
             Self::Milliseconds => value * 1e3,
-            Self::Seconds | Self::PerSecond => value,
+            Self::Seconds | Self::PerSecond | Self::Count => value,
             Self::Megabytes => value / 1e6,
         }
     }
@@ -159,6 +178,7 @@ impl Row {
             Aim::More(more) => found <= limit + more,
             Aim::Ahead(times) => found * times <= limit,
             Aim::Most(most) => found <= most,
+            Aim::Least(least) => found >= least,
         })
     }
 }
@@ -173,6 +193,9 @@ mod tests {
         assert!((sample.median - 3.5).abs() < 1e-9 && (sample.min - 1.0).abs() < 1e-9);
         assert!((Sample::of(&[2.0, 7.0, 1.0]).unwrap().median - 2.0).abs() < 1e-9);
         assert!(Sample::of(&[]).is_err());
+        let many: Vec<f64> = (0..200).map(f64::from).collect();
+        assert!((Sample::late(&many).unwrap() - 198.0).abs() < 1e-9);
+        assert!((Sample::late(&[2.0]).unwrap() - 2.0).abs() < 1e-9);
     }
 
     #[test]
@@ -185,5 +208,6 @@ mod tests {
         assert!(row(Aim::More(0.011)) && !row(Aim::More(0.009)));
         assert!(row(Aim::Ahead(0.5)) && !row(Aim::Ahead(2.0)));
         assert!(row(Aim::Most(0.021)) && !row(Aim::Most(0.019)));
+        assert!(row(Aim::Least(0.019)) && !row(Aim::Least(0.021)));
     }
 }

@@ -1,7 +1,6 @@
 //! `cargo xtask bench sidecar`: what the eval sidecar adds to a scorer that does nothing.
 
 mod container;
-mod http;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use camino::Utf8Path;
+use serde_json::Value;
 use taskwright::exit::Status;
 use taskwright::workspace;
 
 use self::container::{Container, Image, SAMPLES};
-use self::http::Connection;
 use crate::frame::{Clock, Common, Folder};
-use crate::rows::{Aim, Row, Sample, Section, Unit};
+use crate::http::{Connection, request};
+use crate::rows::{Aim, Row, Sample, Section, Unit, number};
 
 /// How many clients ask for the status at once.
 const CLIENTS: usize = 64;
@@ -129,17 +129,27 @@ fn series(
     for _ in 0..count {
         ensure!(!stop.load(Ordering::Relaxed), "interrupted");
         let started = Instant::now();
-        connection.evaluate(commit, samples)?;
+        evaluate(&mut connection, commit, samples)?;
         seconds.push(started.elapsed().as_secs_f64());
     }
     Ok(seconds)
 }
 
+/// Evaluates samples of the split and waits for the end, which must be a score.
+fn evaluate(connection: &mut Connection, commit: &str, samples: usize) -> anyhow::Result<()> {
+    let body = serde_json::json!({ "commit": commit, "split": "all", "samples": { "count": samples } });
+    let evaluation = connection.ask(&request("POST", "/v1/evaluations", "", &body.to_string()))?;
+    let evaluation: Value = serde_json::from_slice(&evaluation)?;
+    let id = evaluation["id"].as_str().context("an evaluation has no name")?;
+    let events = connection.ask(&request("GET", &format!("/v1/evaluations/{id}/events"), "", ""))?;
+    let last = events.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    let end: Value = serde_json::from_slice(last)?;
+    ensure!(end["end"]["score"] == 1.0, "an evaluation ended with {end}");
+    Ok(())
+}
+
 /// The median and the 99th percentile beside the limit.
 fn latency(name: &str, what: &str, seconds: &[f64], busy: f64) -> anyhow::Result<Vec<Row>> {
-    let mut sorted = seconds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let late = sorted.get(sorted.len() * 99 / 100).or(sorted.last()).context("nothing was measured")?;
     let row = |suffix: &str, what: String, values: &[f64]| {
         let row =
             Row::new(format!("sidecar/latency/{name}{suffix}"), what, Unit::Milliseconds, values, busy)?;
@@ -147,13 +157,13 @@ fn latency(name: &str, what: &str, seconds: &[f64], busy: f64) -> anyhow::Result
     };
     Ok(vec![
         row("", what.to_owned(), seconds)?,
-        row("/p99", format!("the 99th percentile of {}", seconds.len()), &[*late])?,
+        row("/p99", format!("the 99th percentile of {}", seconds.len()), &[Sample::late(seconds)?])?,
     ])
 }
 
 /// Answers a second, with many clients that ask as fast as they can.
 fn status(address: SocketAddr, stop: &AtomicBool) -> anyhow::Result<f64> {
-    let answers = AtomicU64::new(0);
+    let (answers, asked) = (AtomicU64::new(0), request("GET", "/v1/status", "", ""));
     let started = Instant::now();
     let end = started + Duration::from_secs(3);
     thread::scope(|scope| {
@@ -161,7 +171,7 @@ fn status(address: SocketAddr, stop: &AtomicBool) -> anyhow::Result<f64> {
             scope.spawn(|| -> anyhow::Result<()> {
                 let mut connection = Connection::open(address)?;
                 while Instant::now() < end && !stop.load(Ordering::Relaxed) {
-                    connection.ask("GET", "/status", "")?;
+                    connection.ask(&asked)?;
                     answers.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(())
@@ -172,7 +182,5 @@ fn status(address: SocketAddr, stop: &AtomicBool) -> anyhow::Result<f64> {
             .into_iter()
             .try_for_each(|client| client.join().unwrap_or_else(|_| anyhow::bail!("a client panicked")))
     })?;
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 answers")]
-    let answers = answers.into_inner() as f64;
-    Ok(answers / started.elapsed().as_secs_f64())
+    Ok(number(answers.into_inner()) / started.elapsed().as_secs_f64())
 }

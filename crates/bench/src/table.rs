@@ -93,18 +93,21 @@ fn words(aim: Aim, unit: Unit) -> String {
         Aim::Times(times) => format!("at most {times} x"),
         Aim::More(more) => format!("at most {} {} more", unit.of(more), unit.word()),
         Aim::Ahead(times) => format!("{times} x ahead"),
-        Aim::Most(most) => format!("at most {} {}", unit.of(most), unit.word()),
+        Aim::Most(most) => format!("at most {} {}", unit.of(most), unit.word()).trim_end().to_owned(),
+        Aim::Least(least) => format!("at least {} {}", unit.of(least), unit.word()).trim_end().to_owned(),
     }
 }
 
 fn amount(unit: Unit, value: f64) -> String {
     let value = unit.of(value);
-    let digits = match (unit, value) {
+    let digits = match (unit, value.abs()) {
+        (Unit::Count, _) => 0,
         (Unit::Seconds, 0.0..10.0) => 2,
+        (Unit::Milliseconds, 0.0..1.0) => 3,
         (_, 0.0..100.0) => 1,
         _ => 0,
     };
-    format!("{value:.digits$} {}", unit.word())
+    format!("{value:.digits$} {}", unit.word()).trim_end().to_owned()
 }
 
 /// Three digits that count, or two places if that is more.
@@ -147,6 +150,15 @@ mod tests {
         | missed | 30.0 ms | 30.0 ms | 1 | limit | 20.0 ms | 1.50 | at most that | no | 2 % |
         | alone | 12000 ms | 12000 ms | 1 |  |  |  |  |  | 2 % |
         ");
+    }
+
+    #[test]
+    fn short_times_have_digits_and_counts_have_no_unit() {
+        assert_eq!(amount(Unit::Milliseconds, 0.000_213), "0.213 ms");
+        assert_eq!(amount(Unit::Milliseconds, -0.004), "-4.0 ms");
+        assert_eq!(amount(Unit::Count, 12.0), "12");
+        assert_eq!(words(Aim::Least(2000.0), Unit::PerSecond), "at least 2000 /s");
+        assert_eq!(words(Aim::Least(12.0), Unit::Count), "at least 12");
     }
 
     #[test]

@@ -11,8 +11,8 @@ use anyhow::{Context, ensure};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
 
-use super::http::Connection;
 use crate::frame::memory;
+use crate::http::{Connection, request};
 use crate::process;
 
 /// How many samples the split has.
@@ -121,10 +121,8 @@ impl<'a> Container<'a> {
         let (started, port) = found.stdout.trim().split_once(' ').context("reading where it listens")?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse()?));
         let deadline = Instant::now() + PATIENCE;
-        while Connection::open(address)
-            .and_then(|mut connection| connection.ask("GET", "/health", ""))
-            .is_err()
-        {
+        let health = request("GET", "/v1/health", "", "");
+        while Connection::open(address).and_then(|mut connection| connection.ask(&health)).is_err() {
             ensure!(Instant::now() < deadline, "the sidecar does not come up");
             thread::sleep(Duration::from_millis(2));
         }
