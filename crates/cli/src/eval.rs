@@ -157,7 +157,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
                     runner.dry_run(&imported, split, samples, &record, arguments.json)?;
                     continue;
                 }
-                let mut done = runner.evaluate(&imported, split, samples, record, &cancel)?;
+                let Some(mut done) = runner.evaluate(&imported, split, samples, record, &cancel)? else {
+                    return Ok(exit::INCOMPLETE);
+                };
                 beside(&mut done, &paths, &task, &imported, &settings)?;
                 status = worse(status, of(&done.result));
                 evaluated.push(done);

@@ -100,10 +100,11 @@ impl Book {
                 usage.cost = cost.0;
                 self.add(token, scope, digest, attribution, valid, usage)
             }
-            Entry::Revoked { token, refused, spent } => {
+            Entry::Revoked { token, refused, spent, unreachable } => {
                 let known = self.tokens.get_mut(&token).ok_or_else(|| format!("{token} was never made"))?;
                 known.usage.refused = known.usage.refused.max(refused);
                 known.usage.spent = known.usage.spent.max(spent);
+                known.usage.unreachable = known.usage.unreachable.max(unreachable);
                 known.valid.store(false, Ordering::Release);
                 Ok(())
             }
@@ -225,6 +226,12 @@ impl Book {
     /// A token by its number, valid or not.
     pub fn token_mut(&mut self, token: TokenId) -> Option<&mut Known> {
         self.tokens.get_mut(&token)
+    }
+
+    /// The tokens that are known at a door and still valid.
+    pub fn valid(&self, door: Door) -> Vec<TokenId> {
+        let is_valid = |known: &Known| known.scope.door() == door && known.valid.load(Ordering::Acquire);
+        self.tokens.iter().filter(|(_, known)| is_valid(known)).map(|(&token, _)| token).collect()
     }
 
     /// The valid token with a digest that is known at a door.
@@ -351,7 +358,7 @@ mod tests {
             reserved(2),
             reserved(3),
             settled(3, End::Failed),
-            Entry::Revoked { token: TokenId(2), refused: 7, spent: 3 },
+            Entry::Revoked { token: TokenId(2), refused: 7, spent: 3, unreachable: 1 },
         ];
         let before = book(entries);
         let mut after = Book::default();
@@ -370,7 +377,7 @@ mod tests {
         assert!(known(&book, Door::Evaluation, 1) && known(&book, Door::Evaluation, 3));
         assert!(!known(&book, Door::Producer, 1) && !known(&book, Door::Evaluation, 2));
         assert!(known(&book, Door::Producer, 2) && !known(&book, Door::Producer, 9));
-        book.apply(Entry::Revoked { token: TokenId(1), refused: 0, spent: 0 }).unwrap();
+        book.apply(Entry::Revoked { token: TokenId(1), refused: 0, spent: 0, unreachable: 0 }).unwrap();
         assert!(!known(&book, Door::Evaluation, 1));
     }
 
@@ -380,7 +387,7 @@ mod tests {
             settled(9, End::Answered),
             reserved(1),
             minted(1, Scope::Producer),
-            Entry::Revoked { token: TokenId(5), refused: 0, spent: 0 },
+            Entry::Revoked { token: TokenId(5), refused: 0, spent: 0, unreachable: 0 },
         ] {
             assert!(book([reserved(1)]).apply(wrong).is_err());
         }

@@ -16,6 +16,11 @@ const ADDRESSES: [(&str, bool); 7] = [
 const KEYS: [&str; 5] =
     ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY", "VERO_AGENT_INFERENCE_API_KEY"];
 
+/// All of these names, and the two that a spec has.
+pub fn names<'a>(address: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    [address, key].into_iter().chain(ADDRESSES.map(|(name, _)| name)).chain(KEYS)
+}
+
 /// What clients find in their environment: a door, `host:port`, and a token, under every name that they look for, and under the two
 /// that a spec names.
 pub fn variables<'a>(door: &str, token: &Token, address: &'a str, key: &'a str) -> Vec<(&'a str, String)> {

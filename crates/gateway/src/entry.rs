@@ -46,6 +46,9 @@ pub enum Entry {
         /// How many of those because the budget did not suffice.
         #[serde(default)]
         spent: u64,
+        /// How many requests could not be made for want of an upstream.
+        #[serde(default)]
+        unreachable: u64,
     },
     /// A request is about to be sent.
     Reserved(Reserved),

@@ -169,6 +169,10 @@ impl Tokens for Handle {
         self.0.revoke(token)
     }
 
+    fn revoke_all(&self, door: Door) -> Result<()> {
+        self.0.revoke_all(door)
+    }
+
     fn usage(&self, token: TokenId) -> Result<Usage> {
         self.0.usage(token)
     }

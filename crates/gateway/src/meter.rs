@@ -261,14 +261,20 @@ impl Meter {
     pub fn revoke(&self, token: TokenId) -> Result<Usage> {
         let mut state = self.state();
         let known = state.book.token(token).ok_or_else(|| unknown(token))?;
-        let (valid, Usage { refused, spent, .. }) = (known.valid.load(Ordering::Acquire), known.usage);
-        if valid {
-            let entry = Entry::Revoked { token, refused, spent };
+        let Usage { refused, spent, unreachable, .. } = known.usage;
+        if known.valid.load(Ordering::Acquire) {
+            let entry = Entry::Revoked { token, refused, spent, unreachable };
             state.write(entry).map_err(failed_to("writing the gateway's journal"))?;
         }
         self.release(state);
         self.settled.notify_waiters();
         self.usage(token)
+    }
+
+    /// Makes every token of a door invalid.
+    pub fn revoke_all(&self, door: Door) -> Result<()> {
+        let valid = self.state().book.valid(door);
+        valid.into_iter().try_for_each(|token| self.revoke(token).map(drop))
     }
 
     /// What a token has used.
@@ -290,11 +296,12 @@ impl Meter {
         Some(Who { token, scope, attribution, valid: Arc::clone(&known.valid) })
     }
 
-    /// Counts a refusal.
+    /// Counts a refusal, if it is one of ours, or that there was no upstream.
     pub fn refused(&self, token: TokenId, kind: Kind) {
         if let Some(known) = self.state().book.token_mut(token) {
-            known.usage.refused += 1;
+            known.usage.refused += u64::from(!kind.is_upstreams());
             known.usage.spent += u64::from(kind == Kind::Spent);
+            known.usage.unreachable += u64::from(matches!(kind, Kind::Unreachable | Kind::UpstreamKey));
         }
     }
 

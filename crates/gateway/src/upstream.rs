@@ -185,8 +185,10 @@ impl Sender {
         let answer = answer
             .map_err(|_| Refusal::new(Kind::UpstreamSlow, "the upstream did not answer in time"))?
             .map_err(|error| {
-                let what = if error.is_connect() { "cannot be reached" } else { "broke off" };
-                failed(&format!("the upstream {what}"))
+                if error.is_connect() {
+                    return Refusal::new(Kind::Unreachable, "the upstream cannot be reached");
+                }
+                failed("the upstream broke off")
             })?;
         if answer.status().is_redirection() {
             return Err(failed("the upstream points to another place, which is not followed"));

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub fn run(arguments: &GatewayArguments) -> ExitCode {
     let paths = Paths::under(&arguments.root.root);
     let (result, status) = if arguments.health {
-        (Client::new(paths.gateway_socket()).budget(Scope::Evaluation).map(drop), exit::UNREACHABLE)
+        (Client::new(paths.gateway_socket()).at_once().budget(Scope::Evaluation).map(drop), exit::UNREACHABLE)
     } else {
         (serve(&paths, arguments), exit::FAILED)
     };

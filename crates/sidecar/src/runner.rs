@@ -25,8 +25,17 @@ pub struct Job {
 pub struct Ran {
     /// What was used of language models, where a gateway counts it.
     pub models: Option<Usage>,
-    /// Samples were left out because nothing was left of what candidates may use of language models.
-    pub is_spent: bool,
+    /// Whether samples were left out because nothing was left of what candidates may use of language models.
+    pub spent: Option<Spent>,
+}
+
+/// When it was that nothing was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// Before anything was run.
+    Before,
+    /// While the candidate was run, which may have brought it about.
+    Meanwhile,
 }
 
 pub trait Runner: Send + Sync {

@@ -14,7 +14,7 @@ use taskwright_language::serve::ServeConfig;
 use crate::api::Candidate;
 use crate::events::Sample;
 use crate::problem::Problem;
-use crate::runner::{Job, Ran, Runner};
+use crate::runner::{Job, Ran, Runner, Spent};
 use crate::service::{self, Service};
 
 pub const BASELINE: &str = "ba5e11e0ba5e11e0ba5e11e0ba5e11e0ba5e11e0";
@@ -107,7 +107,7 @@ impl Runner for Fake {
             if matches!(way, Way::Spent(_, most) if u64::from(*index) >= most) {
                 return Ok(Ran {
                     models: Some(Usage { requests: 3, spent: 1, ..Usage::default() }),
-                    is_spent: true,
+                    spent: Some(Spent::Meanwhile),
                 });
             }
             let before = self.ran.fetch_add(1, Ordering::SeqCst);

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::output;
+use crate::output::{self, say};
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use taskwright_base::Error;
+use taskwright_base::failed;
 use taskwright_base::lock::LockFile;
 use taskwright_base::text::count;
 use taskwright_eval::{
     Cancel, Candidate, EvaluationB, HostPlace, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
     Place, PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Trials,
 };
-use taskwright_gateway::{Config, Upstream};
+use taskwright_gateway::{Config, Upstream, clients};
 use taskwright_harbor::child::Environment;
 
 use super::Evaluated;
@@ -59,13 +59,16 @@ pub fn gaps() -> Vec<IsolationGap> {
     )]
 }
 
-/// The gateway that a task's candidates ask language models through, if its spec says so.
-fn gateway(task: &Task) -> anyhow::Result<Option<HostGateway>> {
+/// The gateway that a task's candidates ask language models through, if its spec says so and anything is to be run.
+fn gateway(task: &Task, is_dry: bool) -> anyhow::Result<Option<HostGateway>> {
     let (Some(spec), Some(harbor)) = (&task.serve.gateway, &task.serve.harbor) else { return Ok(None) };
     if spec.evaluation.is_none() {
         return Ok(None);
     }
     let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
+    if is_dry {
+        return Ok(None);
+    }
     let listen = host::address(&harbor.run.environment);
     Ok(Some(HostGateway::start(Config::of_spec(spec)?, upstream, listen, &task.name)?))
 }
@@ -74,9 +77,18 @@ fn gateway(task: &Task) -> anyhow::Result<Option<HostGateway>> {
 fn environment(task: &Task, gateway: Option<&HostGateway>) -> Environment {
     let own = task.serve.harbor.iter().flat_map(|harbor| &harbor.run.process_env);
     let found = own.fold(Environment::inherited(), |found, (name, value)| found.with(name, value));
-    let (Some(spec), Some(gateway)) = (&task.serve.gateway, gateway) else { return found };
-    let variables = gateway.variables(&spec.upstream_base_url_env, &spec.upstream_api_key_env);
-    variables.into_iter().fold(found, |found, (name, value)| found.with(name, value))
+    let Some(spec) = &task.serve.gateway else { return found };
+    let (address, key) = (spec.upstream_base_url_env.as_str(), spec.upstream_api_key_env.as_str());
+    let variables = match gateway {
+        Some(gateway) => gateway.variables(address, key),
+        // Candidates may ask no model: in a trial they have no way to one.
+        None => clients::names(address, key).map(|name| (name, String::new())).collect(),
+    };
+    // A secret of the spec's own stays what it is.
+    let is_secret =
+        |name: &str| name != address && name != key && task.serve.secrets.iter().any(|own| own == name);
+    let variables = variables.into_iter().filter(|(name, _)| !is_secret(name));
+    variables.fold(found, |found, (name, value)| found.with(name, value))
 }
 
 impl<'a> Runner<'a> {
@@ -95,7 +107,7 @@ impl<'a> Runner<'a> {
             path: std::env::var("PATH").ok(),
             hidden: Vec::new(),
         })?;
-        let gateway = if is_dry { None } else { gateway(task)? };
+        let gateway = gateway(task, is_dry)?;
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::new(task.serve.clone()),
             inner_tasks: task.dir.join("environment/sidecar/inner-tasks").into(),
@@ -184,7 +196,8 @@ impl<'a> Runner<'a> {
         output::print(&text).context("printing")
     }
 
-    /// Evaluates a candidate on samples, as far as the record does not answer already.
+    /// Evaluates a candidate on samples, as far as the record does not answer already. None if it was refused, which is said: nothing was
+    /// left of what candidates may use of language models.
     pub fn evaluate(
         &self,
         imported: &Imported,
@@ -192,7 +205,7 @@ impl<'a> Runner<'a> {
         samples: &[String],
         record: Utf8PathBuf,
         cancel: &Cancel,
-    ) -> anyhow::Result<Evaluated> {
+    ) -> anyhow::Result<Option<Evaluated>> {
         let name = self.job_name(&imported.candidate, split);
         let progress = Progress::new(split, samples.len());
         let told = self.mode.evaluate(
@@ -207,22 +220,26 @@ impl<'a> Runner<'a> {
         }
         let spent = self.gateway.as_ref().map(HostGateway::usage).transpose()?.map_or(0, |usage| usage.spent);
         if spent > 0 {
-            return Err(Error::new(format!(
-                "what candidates may use of language models is spent: {} refused, so there is no score",
+            // What was refused must not answer the next call.
+            let aside = Utf8PathBuf::from(format!("{record}.refused"));
+            let _ = std::fs::remove_dir_all(&aside);
+            std::fs::rename(&record, &aside).map_err(failed("moving aside", &record))?;
+            say(&format!(
+                "refused: what candidates may use of language models is spent, {} could not be made, so there is no score; \
+                 raise the limits in `[gateway.evaluation]`; what there is lies in {aside}",
                 count(spent, "request")
-            ))
-            .hint("raise the limits in `[gateway.evaluation]` and build again; as it is, `--fresh` runs again what was refused")
-            .into());
+            ));
+            return Ok(None);
         }
         let facts = Facts { jobs, trials_run, notes, trouble };
-        Ok(Evaluated {
+        Ok(Some(Evaluated {
             split: split.to_owned(),
             record,
             recorded,
             result,
             baseline: None,
             harbor: Some(facts),
-        })
+        }))
     }
 }
 

@@ -65,7 +65,13 @@ impl<'a> Inner<'a> {
         let split = &self.target.split;
         let settings = self.runner.settings(split);
         let record = self.paths.record(split, &imported.candidate, &settings, Occasion::Any)?;
-        let done = self.runner.evaluate(&imported, split, &self.target.samples, record, self.cancel)?;
+        let Some(done) = self.runner.evaluate(&imported, split, &self.target.samples, record, self.cancel)?
+        else {
+            return Err(Error::new(
+                "a control needs more of language models than `[gateway.evaluation]` allows",
+            )
+            .into());
+        };
         if done.result.end == End::Cancelled {
             return Err(Error::interrupted().into());
         }

@@ -76,6 +76,10 @@ fn answer(tokens: &dyn Tokens, question: Question) -> Result<Reply, Error> {
             Reply::Minted { token, secret }
         }
         Question::Revoke { token } => Reply::Usage(tokens.revoke(token)?),
+        Question::RevokeAll { door } => {
+            tokens.revoke_all(door)?;
+            Reply::Done
+        }
         Question::Usage { token } => Reply::Usage(tokens.usage(token)?),
         Question::Budget { scope } => Reply::Budget(tokens.budget(scope)?),
     })

@@ -12,7 +12,7 @@ pub mod protocol;
 
 use taskwright_base::Result;
 
-use crate::scope::Scope;
+use crate::scope::{Door, Scope};
 use crate::token::{Token, TokenId};
 use crate::usage::{Budget, Usage};
 
@@ -29,6 +29,12 @@ pub trait Tokens: Send + Sync {
     /// # Errors
     /// There is no such token, or the journal cannot be written.
     fn revoke(&self, token: TokenId) -> Result<Usage>;
+
+    /// Ends every token of a door: those that somebody did not live to end.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    fn revoke_all(&self, door: Door) -> Result<()>;
 
     /// What a token has used.
     ///

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::scope::Scope;
+use crate::scope::{Door, Scope};
 use crate::token::{Token, TokenId};
 use crate::usage::{Budget, Usage};
 
@@ -24,6 +24,11 @@ pub enum Question {
     Revoke {
         /// Its number.
         token: TokenId,
+    },
+    /// For the end of every token of a door.
+    RevokeAll {
+        /// Which.
+        door: Door,
     },
     /// What a token has used.
     Usage {
@@ -48,6 +53,8 @@ pub enum Reply {
         /// What a client must show.
         secret: Token,
     },
+    /// It is done.
+    Done,
     /// What a token has used.
     Usage(Usage),
     /// What is left of a budget; none if there is no such scope.

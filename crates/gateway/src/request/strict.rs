@@ -24,11 +24,16 @@ pub const PASSING_BY: [&str; 14] = [
     "api_version",
 ];
 
+/// What makes the upstream reach for something.
+pub const REACHING: [&str; 5] =
+    ["web_search_options", "mcp_servers", "container", "plugins", "search_parameters"];
+
 /// What the gateway reads.
-const READ: [&str; 15] = [
+const READ: [&str; 16] = [
     "model",
     "stream",
     "stream_options",
+    "include_usage",
     "n",
     "max_tokens",
     "max_completion_tokens",
@@ -67,7 +72,11 @@ pub fn strict<'a>(text: &'a str, what: &str) -> Result<Fields<'a>, Refusal> {
     }
     for name in names {
         let plain = folded(name);
-        let like = PASSING_BY.iter().chain(&READ).find(|known| folded(known) == plain && **known != name);
+        let like = PASSING_BY
+            .iter()
+            .chain(&READ)
+            .chain(&REACHING)
+            .find(|known| folded(known) == plain && **known != name);
         if let Some(known) = like {
             return Err(Refusal::new(
                 Kind::Bad,

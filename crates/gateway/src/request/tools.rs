@@ -3,19 +3,27 @@
 //! They are a way into the network for a candidate that has none, and they cost what no token shows. A client's own tools are
 //! run by the client, and pass.
 
-use super::strict::strict;
+use super::strict::{REACHING, strict};
 use crate::fields::{Fields, Items};
 use crate::wire::Wire;
 use crate::wire::refusal::{Kind, Refusal};
-
-/// Fields that make the upstream reach for something.
-const REACHING: [&str; 5] =
-    ["web_search_options", "mcp_servers", "container", "plugins", "search_parameters"];
 
 /// Tools that the client runs, by how their type begins.
 const OPENAI: &[&str] = &["function", "custom", "local_shell", "apply_patch", "computer"];
 const ANTHROPIC: &[&str] = &["custom", "bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
 const GEMINI: &[&str] = &["functionDeclarations", "function_declarations"];
+
+/// Tools of Gemini's, which clients put into the requests of other dialects too: some proxies know them there.
+const REACHING_TOOLS: [&str; 8] = [
+    "googleSearch",
+    "google_search",
+    "googleSearchRetrieval",
+    "google_search_retrieval",
+    "urlContext",
+    "url_context",
+    "codeExecution",
+    "code_execution",
+];
 
 /// Refuses a request that asks for a tool of the upstream's.
 pub fn check(wire: Wire, fields: &Fields<'_>) -> Result<(), Refusal> {
@@ -47,9 +55,13 @@ fn each(wire: Wire, tools: &str, has_groups: bool) -> Result<(), Refusal> {
             Wire::Gemini => {
                 tool.0.iter().find(|(key, _)| !GEMINI.contains(&&**key)).map(|(key, _)| key.to_string())
             }
+            // A tool of the client's own has no type there, or `custom`.
             Wire::Messages => kind.filter(|kind| !begins(ANTHROPIC, kind)),
-            _ => kind.filter(|kind| !begins(OPENAI, kind)),
+            _ => Some(kind.unwrap_or_else(|| "a tool without a type".to_owned()))
+                .filter(|kind| !begins(OPENAI, kind)),
         };
+        let reaching = tool.0.iter().find(|(key, _)| REACHING_TOOLS.contains(&&**key));
+        let hosted = hosted.or_else(|| reaching.map(|(key, _)| key.to_string()));
         if let Some(hosted) = hosted {
             return Err(refused(&hosted));
         }
@@ -112,6 +124,9 @@ mod tests {
             (Wire::Responses, r#"{"tools":[{"type":"namespace","tools":[{"type":"web_search"}]}]}"#),
             (Wire::Responses, r#"{"tools":[{"type":"namespace","tools":[{"type":"namespace"}]}]}"#),
             (Wire::Chat, r#"{"tools":[{"type":"namespace","tools":[]}]}"#),
+            (Wire::Chat, r#"{"tools":[{"googleSearch":{}}]}"#),
+            (Wire::Chat, r#"{"tools":[{"type":"function","urlContext":{}}]}"#),
+            (Wire::Messages, r#"{"tools":[{"name":"f","code_execution":{}}]}"#),
         ] {
             assert!(!pass(wire, body), "{body}");
         }

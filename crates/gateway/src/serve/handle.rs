@@ -128,6 +128,11 @@ impl Asking<'_> {
                     .map_err(|refusal| Refusal { kind: Kind::NotFound, ..refusal })?;
                 Ok(json(&models::one(&model, dialect(self.parts))))
             }
+            // An id says nothing of who had it kept: through it candidates could tell the optimizer what they see.
+            Route::Kept { .. } if door == Door::Evaluation => Err(Refusal::new(
+                Kind::NotFound,
+                "responses that the upstream keeps are served to the optimizer only",
+            )),
             Route::Kept { path } => self.kept(&who, limits, &path).await,
             Route::Count(call) => self.call(who, limits, &call, body, Counted::Free).await,
             Route::Call(call) => self.call(who, limits, &call, body, Counted::Yes).await,
@@ -154,11 +159,7 @@ impl Asking<'_> {
 
     /// Counts a refusal, and writes it to the log.
     fn note(&mut self, refusal: &Refusal) {
-        let ours = !matches!(
-            refusal.kind,
-            Kind::Upstream | Kind::UpstreamKey | Kind::UpstreamSlow | Kind::Unavailable
-        );
-        if let Some(who) = self.who.as_ref().filter(|_| ours) {
+        if let Some(who) = &self.who {
             self.gate.meter.refused(who.token, refusal.kind);
         }
         let mut record = std::mem::take(&mut self.record);

@@ -42,7 +42,9 @@ pub enum Kind {
     Overloaded,
     /// The gateway cannot write its journal, or is being stopped.
     Unavailable,
-    /// The upstream cannot be reached, or does not say anything that can be passed on.
+    /// The upstream cannot be reached.
+    Unreachable,
+    /// The upstream does not say anything that can be passed on.
     Upstream,
     /// The upstream does not know the gateway's own key.
     UpstreamKey,
@@ -111,7 +113,7 @@ impl Kind {
             Self::Unavailable => {
                 words(503, (SERVER, "unavailable"), "api_error", "UNAVAILABLE", Again::Maybe)
             }
-            Self::Upstream => {
+            Self::Unreachable | Self::Upstream => {
                 words(502, (SERVER, "upstream_failed"), "api_error", "UNAVAILABLE", Again::Maybe)
             }
             Self::UpstreamKey => words(502, (SERVER, "upstream_key"), "api_error", "UNAVAILABLE", Again::No),
@@ -119,6 +121,14 @@ impl Kind {
                 words(504, (SERVER, "upstream_timeout"), "timeout_error", "DEADLINE_EXCEEDED", Again::Maybe)
             }
         }
+    }
+
+    /// Whether it is about the upstream or the gateway itself, and not a refusal of what was asked.
+    pub fn is_upstreams(self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable | Self::Upstream | Self::UpstreamKey | Self::UpstreamSlow | Self::Unavailable
+        )
     }
 
     /// The status of the answer.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
-use taskwright_gateway::{Client, Scope, Token, Tokens as _};
+use taskwright_gateway::{Client, Door, Scope, Token, Tokens as _};
 use taskwright_testing::test;
 
 use crate::support::{World, chat, obliging, scope};
@@ -28,6 +28,9 @@ fn another_process_makes_tokens_and_reads_what_they_used() {
     let error = client.usage(taskwright_gateway::TokenId(99)).unwrap_err();
     assert_eq!(error.to_string(), "there is no token 99");
     assert!(client.mint(Scope::Producer, "x").is_err());
+    let left = [(); 2].map(|()| client.mint(Scope::Evaluation, "left open").unwrap().1);
+    client.revoke_all(Door::Evaluation).unwrap();
+    assert!(left.iter().all(|token| world.ask(token, "/v1/models", &json!({})).status() == 401));
 }
 
 #[test]
@@ -43,7 +46,7 @@ fn nobody_else_may_open_the_socket_and_nonsense_is_answered() {
     assert!(next()["failed"]["message"].is_string() && next()["failed"]["message"].is_string());
     assert_eq!(next()["budget"]["pool"], "evaluation");
     drop(world);
-    let error = Client::new(&socket).budget(Scope::Evaluation).unwrap_err();
+    let error = Client::new(&socket).at_once().budget(Scope::Evaluation).unwrap_err();
     assert!(error.hint_text().is_some(), "{error}");
 }
 

@@ -54,21 +54,27 @@ fn every_endpoint_reaches_the_upstream_with_its_key_and_without_the_token() {
 }
 
 #[test]
-fn a_response_that_is_kept_is_served_by_its_id_and_costs_nothing() {
-    let world = World::limited(&json!({ "model_aliases": { "small": "up/small" } }), |_, reply| {
-        reply.json(&json!({ "id": "resp_1", "model": "up/small", "usage": { "input_tokens": 9, "output_tokens": 9 } }));
-    });
-    let (id, token) = world.mint(Scope::Evaluation);
+fn a_response_that_is_kept_is_served_by_its_id_to_the_optimizer_and_costs_nothing() {
+    let limits = json!({ "model_aliases": { "small": "up/small" } });
+    let world = World::new(
+        json!({ "producer": scope(&limits), "evaluation": scope(&limits) }),
+        |_, reply| {
+            reply.json(&json!({ "id": "resp_1", "model": "up/small", "usage": { "input_tokens": 9, "output_tokens": 9 } }));
+        },
+    );
+    let (id, token) = world.mint(Scope::Producer);
+    let (_, candidates) = world.mint(Scope::Evaluation);
     for (method, path) in [
         ("GET", "/v1/responses/resp_1?include=x&key=y"),
         ("DELETE", "/responses/resp_1"),
         ("POST", "/v1/responses/resp_1/cancel"),
         ("GET", "/v1/responses/resp_1/input_items"),
     ] {
-        let answer = world.ask_with(&token, method, path, &[], "");
+        assert_eq!(world.ask_with(&candidates, method, path, &[], "").status(), 404, "{path}");
+        let answer = world.ask_at(Door::Producer, &token, method, path, &[], "");
         assert_eq!((answer.status(), &answer.json()["model"]), (200, &json!("small")), "{path}");
     }
-    assert_eq!(world.usage(id).requests, 0);
+    assert_eq!((world.usage(id).requests, world.upstream.requests().len()), (0, 4));
     assert_eq!(world.upstream.requests()[0].path(), "/v1/responses/resp_1?include=x");
 }
 

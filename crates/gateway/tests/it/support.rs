@@ -297,10 +297,22 @@ impl World {
         headers: &[(&str, &str)],
         body: impl AsRef<[u8]>,
     ) -> Message {
+        self.ask_at(Door::Evaluation, token, method, path, headers, body)
+    }
+
+    pub fn ask_at(
+        &self,
+        door: Door,
+        token: &Token,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) -> Message {
         let bearer = format!("Bearer {}", token.show());
         let headers: Vec<(&str, &str)> =
             headers.iter().copied().chain([("authorization", bearer.as_str())]).collect();
-        Client::connect(self.door(Door::Evaluation)).ask(method, path, &headers, body)
+        Client::connect(self.door(door)).ask(method, path, &headers, body)
     }
 
     /// Stops the gateway and starts it again over the same journal.

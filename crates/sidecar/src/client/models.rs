@@ -1,6 +1,7 @@
 //! `taskwright models`: how the optimizer asks a language model.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,8 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn models(arguments: &ModelsArguments) -> ExitCode {
     end((|| {
         let path = Paths::under(std::path::Path::new("/")).producer_token();
-        let token = fs::read_to_string(&path).map_err(|_| {
-            Failure::here("this task lets you ask no language model", "work without one: nothing is missing")
+        let token = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::here(
+                "this task lets you ask no language model",
+                "work without one: nothing is missing",
+            ),
+            _ => Failure::here(
+                format!("reading `{}`: {error}", path.display()),
+                "try again: the gateway may be starting",
+            ),
         })?;
         let token = Token::shown(token.trim());
         let variables = clients::variables(PRODUCER_DOOR, &token, "OPENAI_BASE_URL", "OPENAI_API_KEY");

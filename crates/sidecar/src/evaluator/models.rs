@@ -1,7 +1,7 @@
 //! The candidates' way to language models: the gateway beside us makes a token for each evaluation, and says what that used.
 
 use taskwright_base::Result;
-use taskwright_gateway::{Client, Scope, Token, TokenId, Tokens, Usage, clients};
+use taskwright_gateway::{Client, Door, Scope, Token, TokenId, Tokens, Usage, clients};
 use taskwright_harbor::child::Environment;
 use taskwright_language::serve::ServeConfig;
 
@@ -16,6 +16,8 @@ pub struct Way {
     client: Client,
     address: String,
     key: String,
+    /// The names of the spec's own secrets, without those two.
+    secrets: Vec<String>,
     scopes: Vec<Scope>,
 }
 
@@ -37,51 +39,66 @@ impl Way {
     pub fn of(config: &ServeConfig, paths: &Paths) -> Option<Self> {
         let gateway = config.gateway.as_ref()?;
         let scopes = gateway.scopes().filter_map(|(name, _)| name.parse().ok()).collect::<Vec<_>>();
+        let (address, key) = (&gateway.upstream_base_url_env, &gateway.upstream_api_key_env);
+        let is_own = |name: &&String| *name != address && *name != key;
         Some(Self {
             client: Client::new(paths.gateway_socket()),
-            address: gateway.upstream_base_url_env.clone(),
-            key: gateway.upstream_api_key_env.clone(),
+            address: address.clone(),
+            key: key.clone(),
+            secrets: config.secrets.iter().filter(is_own).cloned().collect(),
             scopes,
         })
     }
 
     /// What everybody has left.
     pub fn left(&self) -> Result<Models> {
+        // Whoever wants to know does not wait for a gateway that is not there.
+        let client = self.client.clone().at_once();
         let mut models = Models::new();
         for scope in &self.scopes {
-            models.extend(self.client.budget(*scope)?.map(|budget| (*scope, budget)));
+            models.extend(client.budget(*scope)?.map(|budget| (*scope, budget)));
         }
         Ok(models)
     }
 
-    /// Opens it for an evaluation.
+    /// Whether candidates can ask for nothing more.
+    pub fn is_spent(&self) -> Result<bool> {
+        Ok(self.client.budget(Scope::Evaluation)?.is_some_and(|budget| budget.is_spent()))
+    }
+
+    /// Opens it for an evaluation. What an earlier one left open, because its sidecar was killed, is closed: they take turns.
     pub fn open(&self, job: &Job) -> Result<Open<'_>> {
         let scope = match job.purpose {
             Purpose::Optimizer => Scope::Evaluation,
             Purpose::Finalize(_) => Scope::Finalization,
         };
+        self.client.revoke_all(Door::Evaluation)?;
         let (id, token) = self.client.mint(scope, &format!("evaluation {}", job.number))?;
         Ok(Open { way: self, id, token, is_ended: false })
     }
 }
 
 impl Open<'_> {
-    /// What Harbor finds: the gateway's address and the token, under every name that clients look for.
+    /// What Harbor finds: the gateway's address and the token, under every name that clients look for. A secret of the spec's own stays
+    /// what it is.
     pub fn environment(&self, environment: &Environment) -> Environment {
-        clients::variables(EVALUATION_DOOR, &self.token, &self.way.address, &self.way.key)
+        let Way { address, key, secrets, client: _, scopes: _ } = self.way;
+        clients::variables(EVALUATION_DOOR, &self.token, address, key)
             .into_iter()
+            .filter(|(name, _)| !secrets.iter().any(|secret| secret == name))
             .fold(environment.clone(), |environment, (name, value)| environment.with(name, value))
     }
 
-    /// Whether a request was refused because nothing was left. A gateway that does not answer has refused nothing.
-    pub fn is_spent(&self) -> bool {
-        self.way.client.usage(self.id).is_ok_and(|usage| usage.spent > 0)
+    /// What was used until now.
+    pub fn usage(&self) -> Result<Usage> {
+        self.way.client.usage(self.id)
     }
 
     /// Ends the token, and says what was used.
     pub fn end(mut self) -> Result<Usage> {
+        let usage = self.way.client.revoke(self.id)?;
         self.is_ended = true;
-        self.way.client.revoke(self.id)
+        Ok(usage)
     }
 }
 

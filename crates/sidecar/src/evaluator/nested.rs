@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use taskwright_base::{Error, Result, failed};
 use taskwright_eval::{
     Cancel, ModeB, ModeBOptions, Observer, Place, PlanB, SampleResult, Sandbox, SidecarPlace, Trials,
 };
+use taskwright_gateway::Usage;
 use taskwright_harbor::child::Environment;
 use taskwright_language::model::InnerDocker;
 use taskwright_language::serve::ServeConfig;
@@ -18,7 +18,7 @@ use taskwright_language::serve::ServeConfig;
 use super::models::Way;
 use crate::events::Purpose;
 use crate::paths::Paths;
-use crate::runner::{Job, Ran};
+use crate::runner::{Job, Ran, Spent};
 
 /// What Harbor's environment gets besides the secrets: how to reach programs, the network and its certificates.
 const PASSED_ON: &[&str] = &[
@@ -139,6 +139,8 @@ impl Nested {
     }
 
     /// Runs with a token of its own for language models.
+    ///
+    /// A sample whose requests could not be answered for reasons that are not the candidate's is none.
     fn metered(
         &self,
         run: &Run<'_>,
@@ -147,36 +149,38 @@ impl Nested {
         finished: &(dyn Fn(&SampleResult) + Sync),
         stop: &Cancel,
     ) -> Result<Ran> {
+        let is_optimizers = job.purpose == Purpose::Optimizer;
+        if is_optimizers && way.is_spent()? {
+            return Ok(Ran { models: None, spent: Some(Spent::Before) });
+        }
         let open = way.open(job)?;
         let environment = open.environment(&self.environment);
-        let own = Cancel::new();
-        let is_spent = AtomicBool::new(false);
-        let told = |result: &SampleResult| {
-            if job.purpose == Purpose::Optimizer && open.is_spent() {
+        let own = stop.part();
+        let (is_spent, trouble) = (AtomicBool::new(false), Mutex::new(None));
+        let told = |result: &SampleResult| match open.usage() {
+            Ok(Usage { unreachable: 0, spent, .. }) if spent == 0 || !is_optimizers => finished(result),
+            Ok(Usage { unreachable: 0, .. }) => {
                 is_spent.store(true, Ordering::Relaxed);
                 own.cancel();
-            } else {
-                finished(result);
+            }
+            usage => {
+                let error = usage.err().unwrap_or_else(|| Error::new("the upstream could not be asked"));
+                *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                own.cancel();
             }
         };
-        let ended = AtomicBool::new(false);
-        let result = std::thread::scope(|scope| {
-            // The run has a switch of its own, which is thrown with the evaluation's.
-            scope.spawn(|| {
-                while !ended.load(Ordering::Relaxed) {
-                    if stop.is_cancelled() {
-                        own.cancel();
-                    }
-                    std::thread::sleep(Duration::from_millis(100));
-                }
-            });
-            let result = self.run_in(run, &environment, &told, &own);
-            ended.store(true, Ordering::Relaxed);
-            result
-        });
+        self.run_in(run, &environment, &told, &own)?;
+        if let Some(error) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
         let models = open.end();
-        result?;
-        Ok(Ran { models: Some(models?), is_spent: is_spent.into_inner() })
+        if let Err(error) = &models {
+            eprintln!(
+                "taskwright: what evaluation {} used of language models is not known: {error}",
+                job.number
+            );
+        }
+        Ok(Ran { models: models.ok(), spent: is_spent.into_inner().then_some(Spent::Meanwhile) })
     }
 
     fn run_in(

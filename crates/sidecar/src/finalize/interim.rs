@@ -40,7 +40,7 @@ fn write(service: &Service, paths: &Paths, bundled: &mut Option<String>) -> Resu
         (book.submitted.clone(), book.next_number() - 1)
     };
     let mut verdict = Verdict::new(&service.config, &service.config_digest);
-    verdict.budgets = service.status().budgets;
+    verdict.budgets = service.budgets();
     verdict.reasons.push("`taskwright finalize` did not come to its end in the eval sidecar".to_owned());
     let evaluations = count(evaluations, "evaluation");
     verdict.reasons.push(match &submitted {

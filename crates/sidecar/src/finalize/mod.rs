@@ -98,9 +98,8 @@ fn decide(service: &Service, tell: Tell<'_>) -> Verdict {
     let mut verdict = Verdict::new(&service.config, &service.config_digest);
     choose_and_score(service, &mut verdict, tell);
     // Last: scoring asks language models, too.
-    let status = service.status();
-    verdict.budgets = status.budgets;
-    verdict.models = status.models;
+    verdict.budgets = service.budgets();
+    verdict.models = service.models();
     verdict
 }
 

@@ -98,7 +98,8 @@ async fn plan(State(service): Shared, State(memory): State<Memory>) -> Answer {
 }
 
 async fn status(State(service): Shared, State(memory): State<Memory>) -> Answer {
-    answer(&memory, LARGE, async || Ok((StatusCode::OK, service.status()))).await
+    // The gateway is asked, too, and may take its time.
+    answer(&memory, LARGE, async || Ok((StatusCode::OK, blocking(move || Ok(service.status())).await?))).await
 }
 
 async fn candidate(State(service): Shared, State(memory): State<Memory>, Name(commit): Name) -> Answer {

@@ -1,5 +1,8 @@
 //! What the service shows: evaluations, samples, the plan and the status, each only as far as the access allows.
 
+use std::collections::BTreeMap;
+
+use taskwright_gateway::Scope;
 use tokio::sync::watch;
 
 use super::state::{Progress, Service, lock};
@@ -81,7 +84,8 @@ impl Service {
             note: charged.note.clone(),
             created: charged.created,
             seconds: end.map_or(0.0, |end| end.seconds),
-            models: end.and_then(|end| end.models.clone()),
+            // How much was asked says something of what was seen.
+            models: end.and_then(|end| end.models.clone()).filter(|_| self.shows_samples(&charged.split)),
         }
     }
 
@@ -173,27 +177,17 @@ impl Service {
         attempts.list.into_iter().map(show).collect()
     }
 
-    /// What is left of language models; nothing where the gateway does not say.
-    fn models(&self) -> Models {
+    /// What everybody has used of language models, and has left; nothing where the gateway does not say.
+    pub fn models(&self) -> Models {
         self.runner.models().unwrap_or_else(|error| {
             eprintln!("taskwright: {error}");
             Models::new()
         })
     }
 
-    pub fn status(&self) -> Status {
-        // Asked before the book is held: the gateway is another process.
-        let models = self.models();
-        let live: Vec<(u64, Progress)> =
-            lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
+    /// The optimizer's budgets.
+    pub fn budgets(&self) -> BTreeMap<String, Use> {
         let book = self.book();
-        let mut active: Vec<Evaluation> = live
-            .iter()
-            .filter_map(|(number, progress)| Some((book.evaluation(*number)?, *progress)))
-            .filter(|(known, _)| known.charged.purpose == Purpose::Optimizer && known.end.is_none())
-            .map(|(known, progress)| self.show(known, Some(progress)))
-            .collect();
-        active.sort_by_key(|evaluation| parse_id(&evaluation.id).unwrap_or_default());
         let budgets = self.evaluable().map(|(name, split)| {
             let used = book.used(name);
             let budget = Use {
@@ -204,13 +198,31 @@ impl Service {
             };
             (name.clone(), budget)
         });
+        budgets.collect()
+    }
+
+    pub fn status(&self) -> Status {
+        // Asked before the book is held: the gateway is another process. What candidates use says something of what they see.
+        let mut models = self.models();
+        models.retain(|user, _| *user == Scope::Producer);
+        let budgets = self.budgets();
+        let live: Vec<(u64, Progress)> =
+            lock(&self.live).iter().map(|(number, live)| (*number, *live.progress.borrow())).collect();
+        let book = self.book();
+        let mut active: Vec<Evaluation> = live
+            .iter()
+            .filter_map(|(number, progress)| Some((book.evaluation(*number)?, *progress)))
+            .filter(|(known, _)| known.charged.purpose == Purpose::Optimizer && known.end.is_none())
+            .map(|(known, progress)| self.show(known, Some(progress)))
+            .collect();
+        active.sort_by_key(|evaluation| parse_id(&evaluation.id).unwrap_or_default());
         let of_optimizer = |known: &&KnownEvaluation| known.charged.purpose == Purpose::Optimizer;
         Status {
             sealed: book.sealed,
             submitted: book.submitted.clone(),
             evaluations: book.evaluations().iter().filter(of_optimizer).count() as u64,
             active,
-            budgets: budgets.collect(),
+            budgets,
             models,
         }
     }

@@ -7,15 +7,15 @@ use super::state::{Progress, Service, lock};
 use crate::api::{Charge, State};
 use crate::budget::Location;
 use crate::events::{Charged, End, Entry, Line, Outcome, Purpose, Sample};
-use crate::runner::{Job, Ran};
+use crate::runner::{Job, Ran, Spent};
 use crate::summary;
 use taskwright_base::Error;
 use taskwright_base::chained_log::{self, ChainedLog};
 use taskwright_eval::{Cancel, Measured};
 
 /// Why an evaluation has no result that some model was not asked in.
-const SPENT: &str = "what candidates may use of language models is spent, so this would not be the candidate's score; only \
-                     samples that have a result are charged";
+const SPENT: &str =
+    "what candidates may use of language models is spent, so this would not be the candidate's score";
 
 #[derive(Default)]
 struct Results {
@@ -225,9 +225,15 @@ impl Service {
             });
             return end;
         }
-        if results.ran.is_spent && results.error.is_none() {
+        if let Some(spent) = results.ran.spent
+            && results.error.is_none()
+        {
             end.outcome = Outcome::Refused;
-            end.refund = self.after_failure(charge, results);
+            // Who could bring it about for nothing would have another throw for each bad one.
+            end.refund = match spent {
+                Spent::Before => charge,
+                Spent::Meanwhile => Charge::default(),
+            };
             end.error = Some(SPENT.to_owned());
             return end;
         }
