@@ -132,6 +132,15 @@ fn collect(thread: Option<JoinHandle<Vec<u8>>>) -> Vec<u8> {
     thread.join().unwrap_or_default()
 }
 
+/// Allows this process, and those that it starts, as many open files as it may allow itself: a shell's 1024 are few beside
+/// hundreds of connections. Where that cannot be, it goes on with what there is.
+pub fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

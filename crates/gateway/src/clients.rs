@@ -21,6 +21,11 @@ pub fn names<'a>(address: &'a str, key: &'a str) -> impl Iterator<Item = &'a str
     [address, key].into_iter().chain(ADDRESSES.map(|(name, _)| name)).chain(KEYS)
 }
 
+/// Whether one of these names is the gateway's to set: not where it is a secret that a spec names for something else.
+pub fn is_free(name: &str, secrets: &[String], address: &str, key: &str) -> bool {
+    name == address || name == key || !secrets.iter().any(|secret| secret == name)
+}
+
 /// What clients find in their environment: a door, `host:port`, and a token, under every name that they look for, and under the two
 /// that a spec names.
 pub fn variables<'a>(door: &str, token: &Token, address: &'a str, key: &'a str) -> Vec<(&'a str, String)> {

@@ -214,7 +214,7 @@ impl Config {
 
     /// What the upstream is asked for when a client of a scope asks for a model.
     pub fn upstream_model<'a>(&'a self, scope: &'a ScopeConfig, model: &'a str) -> &'a str {
-        scope.model_aliases.get(model).or_else(|| self.model_aliases.get(model)).map_or(model, String::as_str)
+        model::upstream_model(&scope.model_aliases, &self.model_aliases, model)
     }
 
     /// What a model costs, if that is known.

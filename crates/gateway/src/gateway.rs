@@ -189,12 +189,12 @@ impl Handle {
     /// # Errors
     /// The file cannot be written, or the token not be made.
     pub fn mint_into(&self, scope: Scope, attribution: &str, path: &Path) -> Result<TokenId> {
-        match fs::read_to_string(path) {
-            Ok(text) if self.known(scope, &Token::shown(text.trim())).is_some() => {
-                self.admit_into(scope, attribution, &Token::shown(text.trim()), path)
-            }
-            _ => self.admit_into(scope, attribution, &Token::new()?, path),
-        }
+        let kept = fs::read_to_string(path).ok().map(|text| Token::shown(text.trim()));
+        let token = match kept.filter(|token| self.known(scope, token).is_some()) {
+            Some(kept) => kept,
+            None => Token::new()?,
+        };
+        self.admit_into(scope, attribution, &token, path)
     }
 
     /// Makes a text that somebody else has chosen a token, and writes it into a file for nobody else to read.

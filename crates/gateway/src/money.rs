@@ -6,13 +6,12 @@ use std::ops::{Add, AddAssign};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use taskwright_language::model::MOST_DOLLARS;
 
 use crate::tokens::Tokens;
 
 /// Parts of a dollar. With a million times a million of them a price for a million tokens is a whole number for one.
 const PARTS: f64 = 1e12;
-/// The most dollars that can be said in a file.
-const MOST: f64 = 1e6;
 
 /// An amount of US dollars, never negative. In JSON it is a number of dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -25,7 +24,7 @@ impl Money {
     /// So many dollars; none if that is not an amount: negative, not a number, or more than a million.
     pub fn dollars(dollars: f64) -> Option<Self> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1e18")]
-        (0.0..=MOST).contains(&dollars).then(|| Self((dollars * PARTS).round() as u64))
+        (0.0..=MOST_DOLLARS).contains(&dollars).then(|| Self((dollars * PARTS).round() as u64))
     }
 
     /// How many dollars.

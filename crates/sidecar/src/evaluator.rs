@@ -48,6 +48,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
     };
     let runtime = paths.runtime.join("eval");
     let serve = Arc::new(config.clone());
+    let models = Way::of(config, paths);
     let (engine, sandbox) = match config.mode {
         Mode::A => {
             let mode_a = ModeA::open(Options {
@@ -67,7 +68,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
             let hidden = vec![paths.image.clone()];
             let options = SandboxOptions { taskwright, runtime, isolation, path: None, hidden };
             let sandbox = Sandbox::open(options)?;
-            (Engine::B(Box::new(Nested::open(serve, paths, sandbox.clone())?)), sandbox)
+            (Engine::B(Box::new(Nested::open(serve, paths, sandbox.clone(), models.clone())?)), sandbox)
         }
     };
     for gap in sandbox.gaps() {
@@ -86,7 +87,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
         // A trial that was graded is not run again: the same commit on the same inner task is answered from the record.
         deterministic: config.scorer.as_ref().is_none_or(|scorer| scorer.deterministic),
         objective: config.objective.clone(),
-        models: Way::of(config, paths),
+        models,
     })
 }
 

@@ -14,14 +14,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use taskwright_base::{Error, Result, failed};
+use taskwright_base::{Error, Result, failed, process};
 use taskwright_gateway::{Client, Config, Gateway, Scope, Setup, Token, Tokens, Upstream};
 use taskwright_language::model;
 
 use crate::cli::GatewayArguments;
 use crate::exit;
 use crate::paths::Paths;
-use crate::serve::{raise_open_files, until_asked_to_end};
+use crate::serve::until_asked_to_end;
 
 /// The optimizer's token, where whoever starts the trial chooses it: an agent that Harbor configures must know it before.
 const PRODUCER_TOKEN: &str = "TASKWRIGHT_PRODUCER_TOKEN";
@@ -47,7 +47,7 @@ pub fn run(arguments: &GatewayArguments) -> ExitCode {
 }
 
 fn serve(paths: &Paths, arguments: &GatewayArguments) -> Result<()> {
-    raise_open_files();
+    process::raise_open_files();
     let path = paths.image.join("gateway.json");
     let text = fs::read(&path).map_err(failed("reading", &path))?;
     let spec: model::Gateway = serde_json::from_slice(&text)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
+use taskwright_base::process;
 use taskwright_base::write::{self, Durable};
 use taskwright_base::{Result, failed, failed_to};
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,17 +16,8 @@ use crate::finalize::interim;
 use crate::paths::Paths;
 use crate::{admin, server};
 
-/// Allows us as many open files as we may allow ourselves: a shell's 1024 are few beside hundreds of connections.
-pub fn raise_open_files() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Without it connections wait for a free descriptor.
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
 pub fn serve(paths: &Paths, address: SocketAddr) -> Result<()> {
-    raise_open_files();
+    process::raise_open_files();
     // Whatever the container was started with: candidates must be able to read their checkouts.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let opened = container::open(paths)?;

@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use taskwright::output;
+use taskwright_base::process;
 
-use super::open_files;
 use super::question::{HELD, INPUT, OUTPUT, SLOW};
 use crate::http::{Connection, request};
 
@@ -33,7 +33,7 @@ pub struct Arguments {
 
 /// Is the upstream.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    open_files::raise();
+    process::raise_open_files();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("listening")?;
     output::print(&format!("{}\n", listener.local_addr()?))?;
     let (script, seen) = (Arc::new(Script::of(arguments.events)), Arc::new(AtomicU64::new(0)));

@@ -105,11 +105,16 @@ pub struct Variable<'a> {
     value: &'a str,
 }
 
+/// Whether the optimizer may ask language models.
+fn may_ask_models(spec: &Spec) -> bool {
+    spec.gateway.as_ref().is_some_and(|gateway| gateway.producer.is_some())
+}
+
 /// The context that a spec gives the compose file.
 pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
     let shared_verifier = spec.verifier == Verifier::Shared;
     let gateway = spec.gateway.as_ref();
-    let has_producer = gateway.is_some_and(|gateway| gateway.producer.is_some());
+    let has_producer = may_ask_models(spec);
     let has_candidates = gateway.is_some_and(|gateway| gateway.evaluation.is_some());
     let mut sidecar_secrets: Vec<&str> = spec.secrets.iter().map(String::as_str).collect();
     sidecar_secrets.sort_unstable();
@@ -277,7 +282,7 @@ pub fn instruction_context<'a>(
         multifidelity: spec.instruction.multifidelity,
         exhaust_budget: spec.instruction.exhaust_budget,
         inner_docker: spec.uses_host_docker(),
-        has_models: spec.gateway.as_ref().is_some_and(|gateway| gateway.producer.is_some()),
+        has_models: may_ask_models(spec),
         sandboxed: spec.mode == Mode::A,
         memory: spec.limits.memory_mb,
         processes: spec.limits.processes,

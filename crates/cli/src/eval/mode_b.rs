@@ -84,10 +84,8 @@ fn environment(task: &Task, gateway: Option<&HostGateway>) -> Environment {
         // Candidates may ask no model: in a trial they have no way to one.
         None => clients::names(address, key).map(|name| (name, String::new())).collect(),
     };
-    // A secret of the spec's own stays what it is.
-    let is_secret =
-        |name: &str| name != address && name != key && task.serve.secrets.iter().any(|own| own == name);
-    let variables = variables.into_iter().filter(|(name, _)| !is_secret(name));
+    let secrets = &task.serve.secrets;
+    let variables = variables.into_iter().filter(|(name, _)| clients::is_free(name, secrets, address, key));
     variables.fold(found, |found, (name, value)| found.with(name, value))
 }
 

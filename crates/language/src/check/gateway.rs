@@ -1,11 +1,8 @@
 //! The way to a language model: that every model named is one that may be asked for, and the reports to W&B.
 
 use super::{Context, is_env_name};
-use crate::model::{Gateway, GatewayScope, Mode, ModelPrice, WandbMode};
+use crate::model::{Gateway, GatewayScope, MOST_DOLLARS, Mode, ModelPrice, WandbMode};
 use taskwright_base::text::{nearest, one_of};
-
-/// The most that is taken for an amount of money.
-const MOST_DOLLARS: f64 = 1e6;
 
 pub fn check(context: &mut Context<'_>) {
     wandb(context);

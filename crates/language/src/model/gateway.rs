@@ -59,8 +59,20 @@ impl Gateway {
 
     /// What upstream is asked for when a user asks for a model.
     pub fn upstream_model<'a>(&'a self, scope: &'a GatewayScope, model: &'a str) -> &'a str {
-        scope.model_aliases.get(model).or_else(|| self.model_aliases.get(model)).map_or(model, String::as_str)
+        upstream_model(&scope.model_aliases, &self.model_aliases, model)
     }
+}
+
+/// The most US dollars that an amount of money can be.
+pub const MOST_DOLLARS: f64 = 1e6;
+
+/// What upstream is asked for when a user asks for a model: by the user's own aliases, then by those of all.
+pub fn upstream_model<'a>(
+    own: &'a BTreeMap<String, String>,
+    all: &'a BTreeMap<String, String>,
+    model: &'a str,
+) -> &'a str {
+    own.get(model).or_else(|| all.get(model)).map_or(model, String::as_str)
 }
 
 /// What a model costs, in US dollars for a million tokens.

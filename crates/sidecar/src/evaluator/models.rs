@@ -16,7 +16,7 @@ pub struct Way {
     client: Client,
     address: String,
     key: String,
-    /// The names of the spec's own secrets, without those two.
+    /// All secrets of the spec.
     secrets: Vec<String>,
     scopes: Vec<Scope>,
 }
@@ -30,24 +30,22 @@ pub struct Open<'a> {
 }
 
 impl Way {
-    /// The way that a task's candidates have, if they have one.
-    pub fn of_candidates(config: &ServeConfig, paths: &Paths) -> Option<Self> {
-        Self::of(config, paths).filter(|way| way.scopes.contains(&Scope::Evaluation))
-    }
-
     /// The gateway of a task, if it has one.
     pub fn of(config: &ServeConfig, paths: &Paths) -> Option<Self> {
         let gateway = config.gateway.as_ref()?;
         let scopes = gateway.scopes().filter_map(|(name, _)| name.parse().ok()).collect::<Vec<_>>();
-        let (address, key) = (&gateway.upstream_base_url_env, &gateway.upstream_api_key_env);
-        let is_own = |name: &&String| *name != address && *name != key;
         Some(Self {
             client: Client::new(paths.gateway_socket()),
-            address: address.clone(),
-            key: key.clone(),
-            secrets: config.secrets.iter().filter(is_own).cloned().collect(),
+            address: gateway.upstream_base_url_env.clone(),
+            key: gateway.upstream_api_key_env.clone(),
+            secrets: config.secrets.clone(),
             scopes,
         })
+    }
+
+    /// Whether candidates may ask for anything.
+    pub fn is_candidates(&self) -> bool {
+        self.scopes.contains(&Scope::Evaluation)
     }
 
     /// What everybody has left.
@@ -85,7 +83,7 @@ impl Open<'_> {
         let Way { address, key, secrets, client: _, scopes: _ } = self.way;
         clients::variables(EVALUATION_DOOR, &self.token, address, key)
             .into_iter()
-            .filter(|(name, _)| !secrets.iter().any(|secret| secret == name))
+            .filter(|(name, _)| clients::is_free(name, secrets, address, key))
             .fold(environment.clone(), |environment, (name, value)| environment.with(name, value))
     }
 

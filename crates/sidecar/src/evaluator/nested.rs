@@ -62,7 +62,12 @@ struct Run<'a> {
 
 impl Nested {
     /// Finds out what the container offers, and clears away what an earlier process left.
-    pub fn open(serve: Arc<ServeConfig>, paths: &Paths, sandbox: Sandbox) -> Result<Self> {
+    pub fn open(
+        serve: Arc<ServeConfig>,
+        paths: &Paths,
+        sandbox: Sandbox,
+        models: Option<Way>,
+    ) -> Result<Self> {
         let run =
             &serve.harbor.as_ref().ok_or_else(|| Error::new("the serve config says nothing of Harbor"))?.run;
         // Where trials run in the Docker engine outside, the folders have to have the same names there.
@@ -72,7 +77,7 @@ impl Nested {
         let own = run.process_env.iter();
         let mut environment =
             own.fold(Environment::default(), |environment, (name, value)| environment.with(name, value));
-        let models = Way::of_candidates(&serve, paths);
+        let models = models.filter(Way::is_candidates);
         let secrets = serve.secrets.iter().map(String::as_str);
         for name in PASSED_ON.iter().copied().chain(secrets) {
             if let Some(value) = std::env::var_os(name) {

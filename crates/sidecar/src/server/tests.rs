@@ -38,7 +38,7 @@ fn start() -> Running {
 
 fn start_within(memory: Memory, turns: Turns) -> Running {
     // Both ends of every connection are this process's.
-    crate::serve::raise_open_files();
+    taskwright_base::process::raise_open_files();
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::default();
     let service = testing::service(&folder.path().join("state"), testing::config(), &fake);
