@@ -30,6 +30,8 @@ const SCOPE: &[Rule] = &[
     Rule::field("max_tokens", Kind::Limit, ".", "max_tokens"),
     Rule::field("max_concurrency", Kind::Count, ".", "max_concurrency").absent("8"),
     Rule::by("model_aliases", aliases),
+    // Nothing says it there: such tools pass.
+    Rule::field("hosted_tools", Kind::Flag, ".", "hosted_tools").absent("true"),
 ];
 
 const WANDB: &[Rule] = &[
