@@ -1,24 +1,12 @@
-//! The names under which clients of language models look for an address and a key.
+//! What clients of language models find in their environment.
+
+use taskwright_language::model::{CLIENT_ADDRESSES, CLIENT_KEYS};
 
 use crate::token::Token;
 
-/// For an address, and whether that ends in `/v1`. The last is that of the public reference's agents.
-const ADDRESSES: [(&str, bool); 7] = [
-    ("OPENAI_BASE_URL", true),
-    ("OPENAI_API_BASE", true),
-    ("ANTHROPIC_BASE_URL", false),
-    ("GOOGLE_GEMINI_BASE_URL", false),
-    ("GEMINI_API_BASE", false),
-    ("LLM_BASE_URL", true),
-    ("VERO_AGENT_INFERENCE_BASE_URL", true),
-];
-/// For a key.
-const KEYS: [&str; 5] =
-    ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY", "VERO_AGENT_INFERENCE_API_KEY"];
-
-/// All of these names, and the two that a spec has.
+/// All names under which clients look for an address and a key, and the two that a spec has.
 pub fn names<'a>(address: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
-    [address, key].into_iter().chain(ADDRESSES.map(|(name, _)| name)).chain(KEYS)
+    [address, key].into_iter().chain(CLIENT_ADDRESSES.map(|(name, _)| name)).chain(CLIENT_KEYS)
 }
 
 /// Whether one of these names is the gateway's to set: not where it is a secret that a spec names for something else.
@@ -33,8 +21,9 @@ pub fn variables<'a>(door: &str, token: &Token, address: &'a str, key: &'a str) 
     let base = format!("{root}/v1");
     let mut variables: Vec<(&str, String)> = vec![(address, base.clone()), (key, token.show().to_owned())];
     variables.extend(
-        ADDRESSES.map(|(name, is_versioned)| (name, if is_versioned { base.clone() } else { root.clone() })),
+        CLIENT_ADDRESSES
+            .map(|(name, is_versioned)| (name, if is_versioned { base.clone() } else { root.clone() })),
     );
-    variables.extend(KEYS.map(|name| (name, token.show().to_owned())));
+    variables.extend(CLIENT_KEYS.map(|name| (name, token.show().to_owned())));
     variables
 }

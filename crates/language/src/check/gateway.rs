@@ -1,7 +1,7 @@
 //! The way to a language model: that every model named is one that may be asked for, and the reports to W&B.
 
 use super::{Context, is_env_name};
-use crate::model::{Gateway, GatewayScope, MOST_DOLLARS, Mode, ModelPrice, WandbMode};
+use crate::model::{CLIENT_KEYS, Gateway, GatewayScope, MOST_DOLLARS, Mode, ModelPrice, WandbMode};
 use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
@@ -30,6 +30,7 @@ pub fn check(context: &mut Context<'_>) {
             (&["gateway", "upstream_api_key_env"], "the key"),
         );
     }
+    own_keys(context, gateway);
     for (name, scope) in gateway.scopes() {
         scope_rules(context, name, scope);
         money(context, gateway, name, scope);
@@ -97,6 +98,22 @@ fn users(context: &mut Context<'_>, gateway: &Gateway) {
             "the final candidate is evaluated like every other: `finalization` needs `evaluation`",
             "add `[gateway.evaluation]`",
         );
+    }
+}
+
+/// Keys that a spec keeps for itself, under names at which candidates' clients would look for the gateway's.
+fn own_keys(context: &mut Context<'_>, gateway: &Gateway) {
+    if gateway.evaluation.is_none() {
+        return;
+    }
+    for (index, name) in context.spec.secrets.iter().enumerate() {
+        if CLIENT_KEYS.contains(&name.as_str()) && *name != gateway.upstream_api_key_env {
+            context.warning(
+                &["secrets", &index.to_string()],
+                format!("candidates' clients that look for `{name}` find this secret, and the gateway's address"),
+                "take it out, unless something that is no candidate's needs it: they find a token under this name then",
+            );
+        }
     }
 }
 

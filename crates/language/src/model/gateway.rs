@@ -63,6 +63,22 @@ impl Gateway {
     }
 }
 
+/// The names under which clients of language models look for an address, and whether that ends in `/v1`. The last is that of the
+/// public reference's agents.
+pub const CLIENT_ADDRESSES: [(&str, bool); 7] = [
+    ("OPENAI_BASE_URL", true),
+    ("OPENAI_API_BASE", true),
+    ("ANTHROPIC_BASE_URL", false),
+    ("GOOGLE_GEMINI_BASE_URL", false),
+    ("GEMINI_API_BASE", false),
+    ("LLM_BASE_URL", true),
+    ("VERO_AGENT_INFERENCE_BASE_URL", true),
+];
+
+/// The names under which they look for a key.
+pub const CLIENT_KEYS: [&str; 5] =
+    ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "LLM_API_KEY", "VERO_AGENT_INFERENCE_API_KEY"];
+
 /// The most US dollars that an amount of money can be.
 pub const MOST_DOLLARS: f64 = 1e6;
 

@@ -649,6 +649,18 @@ model = "small""#,
 }
 
 #[test]
+fn a_key_of_ones_own_under_a_name_that_clients_look_for() {
+    let gateway = "[gateway.evaluation]\nallowed_models = [\"small\"]\n";
+    let secrets = "mode = \"b\"\nsecrets = [\"ANTHROPIC_API_KEY\", \"OTHER\"]";
+    let model = "environment = \"modal\"\nmodel = \"small\"";
+    let said = b(&[(r#"environment = "modal""#, model), (r#"mode = "b""#, secrets), ("", gateway)]);
+    insta::assert_snapshot!(said, @r#"
+    warning 4:12 <"ANTHROPIC_API_KEY"> candidates' clients that look for `ANTHROPIC_API_KEY` find this secret, and the gateway's address
+      help: take it out, unless something that is no candidate's needs it: they find a token under this name then
+    "#);
+}
+
+#[test]
 fn process_env_holds_no_secret() {
     let said = b(&[
         (r#"mode = "b""#, "mode = \"b\"\nsecrets = [\"TOKEN\"]"),
