@@ -64,6 +64,9 @@ pub enum State {
 /// What each user of language models has left.
 pub type Models = BTreeMap<Scope, ModelBudget>;
 
+/// What each user of language models has used, as the gateway metered it.
+pub type Metered = BTreeMap<Scope, Usage>;
+
 impl State {
     /// Whether nothing more will happen to it.
     pub fn is_final(self) -> bool {
