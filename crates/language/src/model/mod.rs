@@ -21,7 +21,10 @@ mod text;
 #[cfg(feature = "language")]
 pub use baseline::{Baseline, BaselineSource, Overlay};
 pub use controls::{Control, Controls, Verdict};
-pub use gateway::{Gateway, GatewayScope, MOST_DOLLARS, ModelPrice, WandbMode, WandbRun, upstream_model};
+pub use gateway::{
+    Gateway, GatewayScope, MOST_DOLLARS, ModelPrice, WandbMode, WandbRun, lone_finalization, upstream_model,
+    without_price,
+};
 pub use harbor::{HarborRun, InnerDocker, LocalTasks, RegistryTasks, RunAs, TaskSource};
 #[cfg(feature = "language")]
 pub use images::{Images, Packages};
