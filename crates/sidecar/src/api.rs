@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use taskwright_eval::Claimed;
 use taskwright_gateway::{Budget as ModelBudget, Scope, Usage};
 use taskwright_language::model::{Access, Constraint, Direction, Limit};
 
@@ -163,6 +164,9 @@ pub struct AttemptView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     pub seconds: Option<f64>,
+    /// What the candidate's agent says that it took of language models; nobody metered that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Claimed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

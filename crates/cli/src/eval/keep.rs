@@ -133,13 +133,14 @@ impl Keeper<'_> {
         let base = self.trial(sample, &(number + 1).to_string());
         let phases = attempt.phases;
         // The gateway of `eval` counts a whole run, and not each of its trials.
+        let said = attempt.claimed;
         let claimed = Claimed {
             tokens: Tokens {
-                input: attempt.n_input_tokens,
-                cached: attempt.n_cache_tokens,
-                output: attempt.n_output_tokens,
+                input: said.n_input_tokens,
+                cached: said.n_cache_tokens,
+                output: said.n_output_tokens,
             },
-            cost_usd: attempt.cost_usd,
+            cost_usd: said.cost_usd,
         };
         let trial = Trial {
             id: attempt.id.clone().unwrap_or(base.id.clone()),
