@@ -104,7 +104,12 @@ fn summary(comparison: &Comparison) -> String {
             lines.extend(comparison.notes.iter().map(|note| remark(note, comparison.compared_by)));
         }
     }
-    let spent = [("cost", comparison.cost_usd, "$"), ("time", comparison.seconds, "s")];
+    let spent = [
+        ("cost", comparison.cost_usd, "$"),
+        ("candidates in the search", comparison.evaluation_cost_usd, "$"),
+        ("candidates in the end", comparison.finalization_cost_usd, "$"),
+        ("time", comparison.seconds, "s"),
+    ];
     for (what, difference, unit) in spent {
         if difference.is_some() {
             lines.push(format!("{what}: A - B = {} {unit}, the mean over these tasks", signed(difference)));

@@ -14,7 +14,7 @@ use taskwright_base::write::{Durable, atomic};
 use taskwright_gateway::{Config, CostLimit, Money, Price, ScopeConfig, Upstream};
 use taskwright_language::model::Limit;
 
-use self::host::{HostGateway, words};
+use self::host::HostGateway;
 use crate::exit::Status;
 use crate::interrupt;
 use crate::output::say;
@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let ended = command.status();
     let usage = gateway.end()?;
     let ended = ended.with_context(|| format!("starting `{what}`"))?;
-    say(&words(&usage));
+    say(&format!("models: {usage}"));
     if let Some(file) = &arguments.usage {
         let text = format!("{:#}\n", json!(usage));
         atomic(&from_here(file)?, Durable::Yes, text.as_bytes())?;

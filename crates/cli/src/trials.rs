@@ -6,7 +6,7 @@ use crate::exit::{self, Status};
 use crate::output;
 use taskwright_base::Error;
 use taskwright_ledger::Filter;
-use taskwright_ledger::record::{Failure, Source, Status as TrialStatus, Trial};
+use taskwright_ledger::record::{CostSource, Failure, Source, Status as TrialStatus, Trial};
 
 use crate::ledger::LedgerArguments;
 use taskwright_base::table::{Table, number};
@@ -76,6 +76,10 @@ enum Column {
     Seconds,
     Tokens,
     Cost,
+    CostSource,
+    Claimed,
+    Search,
+    End,
 }
 
 impl Column {
@@ -116,6 +120,10 @@ impl Column {
             Self::Seconds => "seconds",
             Self::Tokens => "tokens",
             Self::Cost => "cost $",
+            Self::CostSource => "<said by",
+            Self::Claimed => "claimed $",
+            Self::Search => "search $",
+            Self::End => "end $",
         }
     }
 
@@ -156,6 +164,10 @@ impl Column {
                     .map_or("-".to_owned(), |sum| sum.to_string())
             }
             Self::Cost => number(trial.cost_usd),
+            Self::CostSource => trial.cost_source().map_or("-", CostSource::word).to_owned(),
+            Self::Claimed => number(trial.claimed.cost_usd),
+            Self::Search => number(trial.metered.evaluation.cost_usd),
+            Self::End => number(trial.metered.finalization.cost_usd),
         }
     }
 }

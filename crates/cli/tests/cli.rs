@@ -575,7 +575,7 @@ fn a_command_is_metered_and_sees_no_key() {
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
     assert_eq!(stdout, "Bearer [key]\n403\n402\n", "{stderr}");
     assert_eq!(status.code(), Some(7), "{stderr}");
-    assert_eq!(stderr, "models: 1 request, 7 in, 3 out, $1.3000; 2 refused\n");
+    assert_eq!(stderr, "models: 1 request, 7 tokens in, 3 out, $1.3000; 2 refused\n");
     let usage: Value =
         serde_json::from_slice(&std::fs::read(cli.here.path().join("usage.json")).unwrap()).unwrap();
     assert_eq!((&usage["requests"], &usage["tokens"]["output"]), (&Value::from(1), &Value::from(3)));

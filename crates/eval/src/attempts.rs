@@ -57,6 +57,22 @@ pub struct Attempt {
     /// How long all of it took, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// What it took of language models.
+    #[serde(flatten)]
+    pub claimed: Claimed,
+    /// The end of what the agent left as its transcript; empty where samples may not be seen.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub transcript: String,
+    /// The end of what the verifier printed; empty where samples may not be seen.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub verifier_output: String,
+}
+
+/// What an attempt took of language models: reported by the candidate's agent, not metered. A gateway has one token for all attempts of
+/// an evaluation, and a candidate's agent can say what it likes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Claimed {
     /// Tokens that were read, those from a cache among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_input_tokens: Option<u64>,
@@ -69,12 +85,21 @@ pub struct Attempt {
     /// The cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// The end of what the agent left as its transcript; empty where samples may not be seen.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub transcript: String,
-    /// The end of what the verifier printed; empty where samples may not be seen.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub verifier_output: String,
+}
+
+impl Claimed {
+    /// In words, with who says so; none if it says nothing.
+    pub fn words(&self) -> Option<String> {
+        let Self { n_input_tokens, n_cache_tokens, n_output_tokens, cost_usd } = self;
+        let tokens = [
+            ("tokens in", n_input_tokens),
+            ("of them cached", n_cache_tokens),
+            ("tokens out", n_output_tokens),
+        ];
+        let tokens = tokens.into_iter().filter_map(|(name, count)| Some(format!("{} {name}", (*count)?)));
+        let said: Vec<String> = tokens.chain(cost_usd.map(|cost| format!("{cost:.4} USD"))).collect();
+        (!said.is_empty()).then(|| format!("by its agent's word {}", said.join(", ")))
+    }
 }
 
 /// Seconds that the phases of a trial took; none for one that was not reached.

@@ -61,7 +61,7 @@ pub mod sandbox;
 pub mod summary;
 mod tail;
 
-pub use attempts::{Attempt, Attempts, Phases};
+pub use attempts::{Attempt, Attempts, Claimed, Phases};
 pub use cancel::Cancel;
 pub use candidate::{Candidate, Checkout, CommitId, ImportError, ImportLimits, Refusal, Store, TreeId};
 pub use evaluation::{End, EvaluationResult};

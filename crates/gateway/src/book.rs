@@ -170,6 +170,7 @@ impl Book {
         usage.tokens += settled.tokens;
         usage.cost += settled.cost.0;
         usage.estimated += u64::from(settled.estimated);
+        usage.unpriced += u64::from(settled.unpriced);
         Ok(())
     }
 
@@ -183,6 +184,7 @@ impl Book {
                 tokens: Tokens { input: reserved.input, output: reserved.output, ..Tokens::default() },
                 cost: reserved.cost,
                 estimated: true,
+                unpriced: reserved.unpriced,
             })
             .collect()
     }
@@ -266,6 +268,11 @@ impl Book {
         room
     }
 
+    /// What all tokens of a scope have used, those among them that have ended.
+    pub fn used(&self, scope: Scope) -> Usage {
+        self.tokens.values().filter(|known| known.scope == scope).map(|known| known.usage).sum()
+    }
+
     /// A budget, and what is left of it.
     pub fn budget(&self, config: &Config, scope: Scope) -> Option<Budget> {
         let (limits, pool) = config.scope(scope)?;
@@ -306,13 +313,13 @@ mod tests {
 
     fn reserved(request: u64) -> Entry {
         let (token, pool, cost) = (TokenId(1), Scope::Evaluation, Parts(Money::dollars(0.5).unwrap()));
-        Entry::Reserved(Reserved { request, token, pool, input: 10, output: 90, cost })
+        Entry::Reserved(Reserved { request, token, pool, input: 10, output: 90, cost, unpriced: false })
     }
 
     fn settled(request: u64, end: End) -> Entry {
         let tokens = Tokens { input: 10, output: 5, ..Tokens::default() };
         let cost = Parts(Money::dollars(0.1).unwrap());
-        Entry::Settled(Settled { request, end, tokens, cost, estimated: false })
+        Entry::Settled(Settled { request, end, tokens, cost, estimated: false, unpriced: false })
     }
 
     fn book(entries: impl IntoIterator<Item = Entry>) -> Book {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use taskwright_base::text::one_of;
 use taskwright_base::{Error, Result};
-use taskwright_language::model::{self, GatewayScope, Limit, ModelPrice};
+use taskwright_language::model::{self, GatewayScope, Limit, ModelPrice, lone_finalization, without_price};
 
 use crate::money::{CostLimit, Money, Price};
 use crate::scope::Scope;
@@ -230,8 +230,8 @@ impl Config {
         if self.pools().next().is_none() {
             return Err(Error::new("nobody may use the gateway: it has neither `producer` nor `evaluation`"));
         }
-        if self.finalization.is_some() && self.evaluation.is_none() {
-            return Err(Error::new("`finalization` needs `evaluation`").at(&["finalization"]));
+        if let Some(why) = lone_finalization(self.finalization.as_ref(), self.evaluation.as_ref()) {
+            return Err(Error::new(why).at(&["finalization"]));
         }
         for (scope, config) in self.pools() {
             if config.allowed_models.is_empty() {
@@ -239,14 +239,13 @@ impl Config {
                     .at(&[scope.word(), "allowed_models"])
                     .hint("name at least one"));
             }
-            let unknown = |model: &&String| self.price(model, self.upstream_model(config, model)).is_none();
-            if config.max_cost.at_most().is_some()
-                && config.allowed_models.iter().any(|model| unknown(&model))
-            {
-                let models = config.allowed_models.iter().filter(unknown).map(String::as_str);
+            let upstream = |model| self.upstream_model(config, model);
+            let is_priced = |model: &str| self.prices.contains_key(model);
+            let unknown = without_price(&config.allowed_models, upstream, is_priced);
+            if config.max_cost.at_most().is_some() && !unknown.is_empty() {
                 return Err(Error::new(format!(
                     "`max_cost` cannot be kept without a price of {}",
-                    one_of(models)
+                    one_of(unknown)
                 ))
                 .at(&[scope.word(), "max_cost"])
                 .hint("add them to `prices`, in US dollars for a million tokens"));

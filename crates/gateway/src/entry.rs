@@ -100,6 +100,9 @@ pub struct Reserved {
     pub output: u64,
     /// The most that it costs.
     pub cost: Parts,
+    /// Whether nobody knows what its model costs, so that `cost` says nothing.
+    #[serde(default)]
+    pub unpriced: bool,
 }
 
 /// What a request took in the end.
@@ -115,4 +118,7 @@ pub struct Settled {
     pub cost: Parts,
     /// Whether the tokens are estimated, because nobody said how many there were.
     pub estimated: bool,
+    /// Whether nobody knows what it cost, so that `cost` says nothing.
+    #[serde(default)]
+    pub unpriced: bool,
 }

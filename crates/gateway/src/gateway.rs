@@ -177,6 +177,10 @@ impl Tokens for Handle {
         self.0.usage(token)
     }
 
+    fn used(&self, scope: Scope) -> Result<Option<Usage>> {
+        Ok(self.0.used(scope))
+    }
+
     fn budget(&self, scope: Scope) -> Result<Option<Budget>> {
         Ok(self.0.budget(scope))
     }

@@ -282,6 +282,11 @@ impl Meter {
         self.state().book.token(token).map(|known| known.usage).ok_or_else(|| unknown(token))
     }
 
+    /// What all tokens of a scope have used; none if it may use nothing.
+    pub fn used(&self, scope: Scope) -> Option<Usage> {
+        self.config.scope(scope).map(|_| self.state().book.used(scope))
+    }
+
     /// The budget of a scope; none if it may use nothing.
     pub fn budget(&self, scope: Scope) -> Option<Budget> {
         self.state().book.budget(&self.config, scope)
@@ -342,7 +347,8 @@ impl Meter {
             Room::Free => {}
         }
         let (request, token) = (state.book.next_request(), who.token);
-        let reserved = Reserved { request, token, pool, input: ask.input, output: ask.output, cost };
+        let (input, output, unpriced) = (ask.input, ask.output, ask.price.is_none());
+        let reserved = Reserved { request, token, pool, input, output, cost, unpriced };
         let entries = state.write(Entry::Reserved(reserved)).map_err(|error| {
             eprintln!("taskwright: writing the gateway's journal: {error}");
             unavailable()

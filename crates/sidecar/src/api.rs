@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use taskwright_eval::Claimed;
 use taskwright_gateway::{Budget as ModelBudget, Scope, Usage};
 use taskwright_language::model::{Access, Constraint, Direction, Limit};
 
@@ -63,6 +64,9 @@ pub enum State {
 
 /// What each user of language models has left.
 pub type Models = BTreeMap<Scope, ModelBudget>;
+
+/// What each user of language models has used, as the gateway metered it.
+pub type Metered = BTreeMap<Scope, Usage>;
 
 impl State {
     /// Whether nothing more will happen to it.
@@ -160,6 +164,9 @@ pub struct AttemptView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     pub seconds: Option<f64>,
+    /// What the candidate's agent says that it took of language models; nobody metered that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Claimed>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

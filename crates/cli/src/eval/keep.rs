@@ -7,7 +7,7 @@ use taskwright_eval::{Attempt, Candidate, ErrorClass, Outcome, SampleResult};
 use taskwright_ledger::Ledger;
 use taskwright_ledger::agent::described;
 use taskwright_ledger::record::{
-    Agent, Exception, Failure, Provenance, Reward, Seconds, Source, Status, Tokens, Trial,
+    Agent, Claimed, Exception, Failure, Metered, Provenance, Reward, Seconds, Source, Status, Tokens, Trial,
 };
 
 use super::Evaluated;
@@ -132,7 +132,17 @@ impl Keeper<'_> {
     fn attempt(&self, sample: &SampleResult, number: usize, attempt: &Attempt) -> Trial {
         let base = self.trial(sample, &(number + 1).to_string());
         let phases = attempt.phases;
-        Trial {
+        // The gateway of `eval` counts a whole run, and not each of its trials.
+        let said = attempt.claimed;
+        let claimed = Claimed {
+            tokens: Tokens {
+                input: said.n_input_tokens,
+                cached: said.n_cache_tokens,
+                output: said.n_output_tokens,
+            },
+            cost_usd: said.cost_usd,
+        };
+        let trial = Trial {
             id: attempt.id.clone().unwrap_or(base.id.clone()),
             trial_name: attempt.trial.clone(),
             status: if attempt.reward.is_some() { Status::Complete } else { Status::Partial },
@@ -155,14 +165,9 @@ impl Keeper<'_> {
                 verifier: phases.verifier,
                 total: attempt.seconds,
             },
-            tokens: Tokens {
-                input: attempt.n_input_tokens,
-                cached: attempt.n_cache_tokens,
-                output: attempt.n_output_tokens,
-            },
-            cost_usd: attempt.cost_usd,
             ..base
-        }
+        };
+        trial.spending(claimed, Metered::default())
     }
 }
 

@@ -22,7 +22,7 @@ use super::import::{self, Imported};
 use super::paths::Paths;
 use super::progress::Progress;
 use super::task::Task;
-use crate::gateway::host::{self, HostGateway, words};
+use crate::gateway::host::{self, HostGateway};
 
 /// Runs candidates of mode B.
 pub struct Runner<'a> {
@@ -121,7 +121,7 @@ impl<'a> Runner<'a> {
 
     /// What the candidate used of language models, in words, where a gateway counted it.
     pub fn usage(&self) -> anyhow::Result<Option<String>> {
-        Ok(self.gateway.as_ref().map(HostGateway::usage).transpose()?.map(|usage| words(&usage)))
+        Ok(self.gateway.as_ref().map(HostGateway::usage).transpose()?.map(|usage| format!("models: {usage}")))
     }
 
     /// Imports a candidate. One that cannot be installed is refused here, before anything is started.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use taskwright_base::Result;
 use taskwright_base::process::{self, Limits};
-use taskwright_base::text::count;
 use taskwright_gateway::{
     Config, Door, Gateway, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
 };
@@ -84,22 +83,4 @@ impl HostGateway {
         self.gateway.stop(PATIENCE);
         usage
     }
-}
-
-/// What was used, in words.
-pub fn words(usage: &Usage) -> String {
-    let tokens = &usage.tokens;
-    let mut text =
-        format!("models: {}, {} in, {} out", count(usage.requests, "request"), tokens.input, tokens.output);
-    if usage.cost.parts() > 0 {
-        text.push_str(&format!(", {}", usage.cost));
-    }
-    for (number, what) in
-        [(usage.estimated, "estimated"), (usage.failed, "failed upstream"), (usage.refused, "refused")]
-    {
-        if number > 0 {
-            text.push_str(&format!("; {number} {what}"));
-        }
-    }
-    text
 }

@@ -116,6 +116,13 @@ impl Tokens for Client {
         }
     }
 
+    fn used(&self, scope: Scope) -> Result<Option<Usage>> {
+        match self.ask(&Question::Used { scope })? {
+            Reply::Used(usage) => Ok(usage),
+            _ => Err(strange()),
+        }
+    }
+
     fn budget(&self, scope: Scope) -> Result<Option<Budget>> {
         match self.ask(&Question::Budget { scope })? {
             Reply::Budget(budget) => Ok(budget),

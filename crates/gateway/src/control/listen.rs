@@ -81,6 +81,7 @@ fn answer(tokens: &dyn Tokens, question: Question) -> Result<Reply, Error> {
             Reply::Done
         }
         Question::Usage { token } => Reply::Usage(tokens.usage(token)?),
+        Question::Used { scope } => Reply::Used(tokens.used(scope)?),
         Question::Budget { scope } => Reply::Budget(tokens.budget(scope)?),
     })
 }

@@ -42,6 +42,12 @@ pub trait Tokens: Send + Sync {
     /// There is no such token.
     fn usage(&self, token: TokenId) -> Result<Usage>;
 
+    /// What all tokens of a scope have used, those among them that have ended; none if it may use nothing.
+    ///
+    /// # Errors
+    /// The gateway does not answer.
+    fn used(&self, scope: Scope) -> Result<Option<Usage>>;
+
     /// What is left of a scope's budget; none if it may use nothing.
     ///
     /// # Errors

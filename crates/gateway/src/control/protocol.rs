@@ -35,6 +35,11 @@ pub enum Question {
         /// Its number.
         token: TokenId,
     },
+    /// What all tokens of a scope have used.
+    Used {
+        /// Whose.
+        scope: Scope,
+    },
     /// What is left of a budget.
     Budget {
         /// Whose.
@@ -57,6 +62,8 @@ pub enum Reply {
     Done,
     /// What a token has used.
     Usage(Usage),
+    /// What all tokens of a scope have used; none if there is no such scope.
+    Used(Option<Usage>),
     /// What is left of a budget; none if there is no such scope.
     Budget(Option<Budget>),
     /// It could not be done.

@@ -138,12 +138,14 @@ impl Reservation {
                 (end, tokens, estimated)
             }
         };
-        let priced = self.ask.price.map_or(Money::ZERO, |price| price.of(&tokens));
-        let cost = match end {
-            End::Failed => Money::ZERO,
-            _ => self.told.filter(|told| self.is_likely(*told)).unwrap_or(priced),
+        let told = self.told.filter(|told| self.is_likely(*told));
+        let known = match end {
+            End::Failed => Some(Money::ZERO),
+            _ => told.or_else(|| self.ask.price.map(|price| price.of(&tokens))),
         };
-        self.meter.settle(Settled { request: self.request, end, tokens, cost: Parts(cost), estimated });
+        let (cost, unpriced) = (known.unwrap_or(Money::ZERO), known.is_none());
+        let (request, parts) = (self.request, Parts(cost));
+        self.meter.settle(Settled { request, end, tokens, cost: parts, estimated, unpriced });
         drop(self.ask.slot.take());
         let mut record = std::mem::take(&mut self.ask.record);
         record.at = now();

@@ -34,6 +34,39 @@ fn another_process_makes_tokens_and_reads_what_they_used() {
 }
 
 #[test]
+fn what_a_scope_used_is_the_sum_over_its_tokens_wherever_its_budget_is() {
+    let mut world = World::new(
+        json!({
+            "producer": scope(&json!({})),
+            "evaluation": scope(&json!({})),
+            "prices": { "up/small": { "input": 1, "output": 10 } },
+            "model_aliases": { "small": "up/small" },
+        }),
+        obliging,
+    );
+    let socket = world.folder.path().join("control/socket");
+    let used = |scope| Client::new(&socket).used(scope).unwrap().unwrap();
+    for (scope, model) in
+        [(Scope::Evaluation, "small"), (Scope::Evaluation, "openai/big"), (Scope::Finalization, "small")]
+    {
+        let (id, token) = Client::new(&socket).mint(scope, "evaluation").unwrap();
+        assert_eq!(world.ask(&token, "/v1/messages", &chat(model)).status(), 200);
+        Client::new(&socket).revoke(id).unwrap();
+    }
+    let search = used(Scope::Evaluation);
+    assert_eq!((search.requests, search.tokens.input, search.tokens.output), (2, 20, 10));
+    // What has no price is not taken for free.
+    assert_eq!((search.cost.to_string(), search.unpriced), ("$0.0001".to_owned(), 1));
+    let end = used(Scope::Finalization);
+    assert_eq!((end.requests, end.unpriced, end.cost), (1, 0, search.cost));
+    assert_eq!(used(Scope::Producer), taskwright_gateway::Usage::default());
+    world.again();
+    assert_eq!((used(Scope::Evaluation), used(Scope::Finalization)), (search, end));
+    let without = World::limited(&json!({}), obliging);
+    assert_eq!(without.gateway().handle().used(Scope::Producer).unwrap(), None);
+}
+
+#[test]
 fn nobody_else_may_open_the_socket_and_nonsense_is_answered() {
     let world = World::limited(&json!({}), obliging);
     let socket = world.folder.path().join("control/socket");

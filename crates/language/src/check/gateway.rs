@@ -1,7 +1,10 @@
 //! The way to a language model: that every model named is one that may be asked for, and the reports to W&B.
 
 use super::{Context, is_env_name};
-use crate::model::{CLIENT_KEYS, Gateway, GatewayScope, MOST_DOLLARS, Mode, ModelPrice, WandbMode};
+use crate::model::{
+    CLIENT_KEYS, Gateway, GatewayScope, MOST_DOLLARS, Mode, ModelPrice, WandbMode, lone_finalization,
+    without_price,
+};
 use taskwright_base::text::{nearest, one_of};
 
 pub fn check(context: &mut Context<'_>) {
@@ -92,12 +95,8 @@ fn users(context: &mut Context<'_>, gateway: &Gateway) {
             "leave it out; `[gateway.producer]` is the optimizer's",
         );
     }
-    if gateway.finalization.is_some() && gateway.evaluation.is_none() {
-        context.error(
-            &["gateway", "finalization"],
-            "the final candidate is evaluated like every other: `finalization` needs `evaluation`",
-            "add `[gateway.evaluation]`",
-        );
+    if let Some(why) = lone_finalization(gateway.finalization.as_ref(), gateway.evaluation.as_ref()) {
+        context.error(&["gateway", "finalization"], why, "add `[gateway.evaluation]`");
     }
 }
 
@@ -127,11 +126,9 @@ fn money(context: &mut Context<'_>, gateway: &Gateway, name: &str, scope: &Gatew
             "write a number of US dollars above 0, or leave it out",
         );
     }
-    let is_unknown = |model: &&String| {
-        let upstream = gateway.upstream_model(scope, model);
-        !gateway.prices.contains_key(model.as_str()) && !gateway.prices.contains_key(upstream)
-    };
-    let unknown: Vec<&str> = scope.allowed_models.iter().filter(is_unknown).map(String::as_str).collect();
+    let upstream = |model| gateway.upstream_model(scope, model);
+    let is_priced = |model: &str| gateway.prices.contains_key(model);
+    let unknown = without_price(&scope.allowed_models, upstream, is_priced);
     if !unknown.is_empty() {
         context.error_with(
             &["gateway", name, "max_cost"],

@@ -91,6 +91,23 @@ pub fn upstream_model<'a>(
     own.get(model).or_else(|| all.get(model)).map_or(model, String::as_str)
 }
 
+/// The models that may be asked for and have no price, neither under their own name nor under upstream's: no budget of money can be
+/// kept for them.
+pub fn without_price<'a>(
+    allowed: &'a [String],
+    upstream: impl Fn(&'a str) -> &'a str,
+    is_priced: impl Fn(&str) -> bool,
+) -> Vec<&'a str> {
+    let each = allowed.iter().map(String::as_str);
+    each.filter(|&model| !is_priced(model) && !is_priced(upstream(model))).collect()
+}
+
+/// Why what the final candidate may use cannot stand, if it cannot: candidates may use nothing while the optimizer works.
+pub fn lone_finalization<T>(finalization: Option<&T>, evaluation: Option<&T>) -> Option<&'static str> {
+    (finalization.is_some() && evaluation.is_none())
+        .then_some("the final candidate is evaluated like every other: `finalization` needs `evaluation`")
+}
+
 /// What a model costs, in US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "language", derive(JsonSchema))]

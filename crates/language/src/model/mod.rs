@@ -23,7 +23,7 @@ pub use baseline::{Baseline, BaselineSource, Overlay};
 pub use controls::{Control, Controls, Verdict};
 pub use gateway::{
     CLIENT_ADDRESSES, CLIENT_KEYS, Gateway, GatewayScope, MOST_DOLLARS, ModelPrice, WandbMode, WandbRun,
-    upstream_model,
+    lone_finalization, upstream_model, without_price,
 };
 pub use harbor::{HarborRun, InnerDocker, LocalTasks, RegistryTasks, RunAs, TaskSource};
 #[cfg(feature = "language")]

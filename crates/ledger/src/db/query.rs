@@ -183,7 +183,7 @@ impl Ledger {
 /// another reward than the one that counts, a trial is complete by what `Trial::status_by` says.
 fn expression(column: &'static str, has_metric: bool) -> String {
     match column {
-        "cost_usd" | "seconds_total" => format!(
+        taken if taken == "cost_usd" || taken == "seconds_total" || taken.starts_with("metered_") => format!(
             "CASE WHEN regrade_of IS NULL THEN {column} ELSE coalesce((SELECT old.{column} FROM trials AS old WHERE \
              old.id = trials.regrade_of), {column}) END"
         ),

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/1.sql"),
     concat!(include_str!("schema/2.sql"), include_str!("schema/views.sql")),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
 ];
 
 /// `Tskw`, so that `file` and others can tell a ledger from other databases.
@@ -64,7 +65,34 @@ mod tests {
     use taskwright_testing::test;
 
     use super::*;
-    use crate::record::{COLUMNS, Kind};
+    use crate::db::query;
+    use crate::record::{COLUMNS, Claimed, Kind, Metered, Tokens};
+
+    #[test]
+    fn what_was_known_of_the_cost_before_gateways_was_what_agents_claim() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let mut connection = Connection::open(&path).unwrap();
+        MIGRATIONS[..3].iter().for_each(|step| connection.execute_batch(step).unwrap());
+        connection.pragma_update(None, "user_version", 3).unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION).unwrap();
+        let old = "INSERT INTO agents VALUES ('a', 'a', 'oracle', NULL, NULL, '{}');
+            INSERT INTO trials (id, trial_name, task, agent, agent_digest, source, status, reward_valid, input_tokens,
+                cached_tokens, output_tokens, cost_usd)
+            VALUES ('1', 't', 't', 'oracle', 'a', 'import', 'complete', 1, 10, 4, 3, 0.25),
+                ('2', 't', 't', 'oracle', 'a', 'import', 'missing', 0, NULL, NULL, NULL, NULL);";
+        connection.execute_batch(old).unwrap();
+        migrate(&mut connection, &path).unwrap();
+        let one = |number| query::one(&connection, number).unwrap();
+        let claimed = Claimed {
+            tokens: Tokens { input: Some(10), cached: Some(4), output: Some(3) },
+            cost_usd: Some(0.25),
+        };
+        // As an import of today would have it.
+        assert_eq!(one(1), one(1).spending(claimed, Metered::default()));
+        assert_eq!((one(1).cost_usd, one(1).tokens.output), (Some(0.25), Some(3)));
+        assert_eq!((one(2).claimed, one(2).metered), (Claimed::default(), Metered::default()));
+    }
 
     #[test]
     fn the_tables_columns_are_those_of_the_schema() {

@@ -15,7 +15,8 @@ use crate::db::{Ledger, layout, query};
 use crate::error::failed;
 use crate::record::agent::Identity;
 use crate::record::difference::differences;
-use crate::record::{Evidence, Kept, Reward, Status, Trial, from_harbor, verdict};
+use crate::record::verdict::{self, Verdict};
+use crate::record::{Evidence, Kept, Metered, Reward, Status, Trial, from_harbor};
 
 /// What a check came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -326,15 +327,19 @@ impl Ledger {
             Err(error) => return vec![format!("its result {error}")],
         };
         let identity = Identity::new(&result.config().agent, Some(&result.agent_info));
-        let mut again = from_harbor::record(&result, &identity, trial.reward_key.as_deref());
-        // A record of an earlier release was told nothing of its baseline.
+        let mut said = match self.document(trial, verdict::PATH) {
+            Ok(bytes) => Verdict::read(&bytes.unwrap_or_default()),
+            Err(error) => return vec![error.to_string()],
+        };
+        // A record of an earlier release was told nothing of its baseline, or of what was metered.
         let is_told = |reward: &Reward| reward.baseline.is_some() || reward.direction.is_some();
-        if trial.rewards.iter().any(is_told) {
-            match self.document(trial, verdict::PATH) {
-                Ok(bytes) => verdict::tell(&bytes.unwrap_or_default(), &mut again.rewards),
-                Err(error) => return vec![error.to_string()],
-            }
+        if !trial.rewards.iter().any(is_told) {
+            said.targets.clear();
         }
+        if trial.metered == Metered::default() {
+            said.metered = Metered::default();
+        }
+        let mut again = from_harbor::record(&result, &identity, trial.reward_key.as_deref(), &said);
         // What the result alone does not say: see `import`.
         again.task_digest.clone_from(&trial.task_digest);
         if trial.agent_version.is_none() {

@@ -20,7 +20,8 @@ use crate::db::{Ledger, query, write};
 use crate::evidence::store::{Fresh, Writer};
 use crate::evidence::{Place, paths};
 use crate::record::agent::Identity;
-use crate::record::{Trial, from_harbor, verdict};
+use crate::record::verdict::{self, Verdict};
+use crate::record::{Trial, from_harbor};
 use crate::redact::{Marks, Scrubber, look_through, rewrite};
 
 /// What came of something that was found.
@@ -127,10 +128,9 @@ impl Worker {
             Err(problem) => return refused(&problem),
         };
         let identity = self.identity(&result);
-        let mut trial = from_harbor::record(&result, &identity, options.reward_key(job.as_deref()));
-        if let Some(bytes) = source.document(verdict::PATH) {
-            verdict::tell(&bytes, &mut trial.rewards);
-        }
+        let verdict = Verdict::read(&source.document(verdict::PATH).unwrap_or_default());
+        let reward_key = options.reward_key(job.as_deref());
+        let mut trial = from_harbor::record(&result, &identity, reward_key, &verdict);
         let known =
             write::known(&self.ledger.connection, &trial.id).map_err(|error| self.ledger.failed(&error))?;
         if let Some(known) = &known
@@ -224,7 +224,8 @@ impl Worker {
     fn is_scored_otherwise(&self, number: i64, trial: &Trial) -> Result<bool> {
         let old = query::one(&self.ledger.connection, number).map_err(|error| self.ledger.failed(&error))?;
         Ok((old.status, old.reward, &old.reward_key) != (trial.status, trial.reward, &trial.reward_key)
-            || old.rewards != trial.rewards)
+            || old.rewards != trial.rewards
+            || (old.claimed, old.metered) != (trial.claimed, trial.metered))
     }
 
     /// Whether evidence of a trial is kept otherwise than is asked for now, or is lost.

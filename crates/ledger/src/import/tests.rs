@@ -16,6 +16,7 @@ mod found;
 mod gains;
 mod hostile;
 mod killed;
+mod spending;
 
 /// A job's folder, as Harbor writes it.
 struct JobDir(PathBuf);

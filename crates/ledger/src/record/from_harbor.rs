@@ -7,7 +7,9 @@ use taskwright_harbor::time::{Span, Timestamp};
 
 use super::agent::Identity;
 use super::parts::{Exception, Reward, Seconds, Step, Tokens};
+use super::spending::Claimed;
 use super::trial::Trial;
+use super::verdict::Verdict;
 use super::words::{Failure, Status};
 use crate::rank::statistics::is_reward;
 
@@ -17,11 +19,17 @@ const MESSAGE: usize = 8 << 10;
 /// Why a number is no reward: see [`is_reward`]. Said at import, so that whoever reads the ledger finds the same.
 const TOO_LARGE: &str = "larger than any reward may be (1e100)";
 
-/// The record of a trial that has ended, without what its own result cannot tell: experiment, source, provenance, evidence.
+/// The record of a trial that has ended, without what neither its result nor its verdict can tell: experiment, source,
+/// provenance, evidence.
 ///
 /// `reward_key` names the reward that counts, if it is not the usual.
 #[expect(clippy::too_many_lines, reason = "one field after the other")]
-pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str>) -> Trial {
+pub(crate) fn record(
+    result: &TrialResult,
+    identity: &Identity,
+    reward_key: Option<&str>,
+    verdict: &Verdict,
+) -> Trial {
     let config = result.config();
     let failure = exceptions::failure(result, AgentCode::Stock);
     let chosen = result.rewards.as_ref().map(|rewards| rewards.choose(reward_key));
@@ -50,7 +58,7 @@ pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str
     let (reward_key, reward) = reward.unzip();
     let started_at = result.started_at;
     let usage = result.usage();
-    Trial {
+    let mut trial = Trial {
         id: result.id.clone().unwrap_or_else(|| format!("{}/{}", result.task_checksum, result.trial_name)),
         job: result.trial_uri.as_deref().and_then(job_of),
         trial_name: result.trial_name.clone(),
@@ -79,12 +87,12 @@ pub fn record(result: &TrialResult, identity: &Identity, reward_key: Option<&str
             verifier: phase(result.verifier, result, |step| step.verifier),
             total: total(started_at, result.finished_at),
         },
-        tokens: tokens(&usage),
-        cost_usd: usage.cost_usd,
         steps: result.steps.iter().map(step).collect(),
         regrade_of: config.source_trial.regraded().map(str::to_owned),
         ..Trial::default()
-    }
+    };
+    verdict.tell(&mut trial.rewards);
+    trial.spending(Claimed { tokens: tokens(&usage), cost_usd: usage.cost_usd }, verdict.metered)
 }
 
 /// The name of the task's folder, without the organisation of a package: plans and results write it alike.

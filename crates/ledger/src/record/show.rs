@@ -59,7 +59,9 @@ fn text(column: &Column, row: &Row<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Exception, Provenance, Reward, Seconds, Source, Status, Tokens};
+    use crate::record::{
+        Claimed, Exception, Metered, Provenance, Reward, Seconds, Source, Status, Tokens, Used,
+    };
     use taskwright_testing::test;
 
     #[test]
@@ -82,10 +84,20 @@ mod tests {
             started_at: Some("2026-11-27T20:35:13".into()),
             finished_at: Some("2026-11-27T20:36:13Z".into()),
             seconds: Seconds { environment: Some(1.0), total: Some(60.25), ..Seconds::default() },
-            tokens: Tokens { input: Some(10), cached: Some(4), output: None },
-            cost_usd: Some(0.25),
             ..Trial::default()
         };
+        let used = |requests, cost_usd| Used {
+            requests: Some(requests),
+            tokens: Tokens { input: Some(10), cached: Some(4), output: Some(2) },
+            cost_usd,
+        };
+        let claimed = Claimed { cost_usd: Some(0.5), ..Claimed::default() };
+        let metered = Metered {
+            producer: used(2, Some(0.25)),
+            evaluation: used(1, None),
+            finalization: Used::default(),
+        };
+        let trial = trial.spending(claimed, metered);
         let more = [(Topic::Task, "drift", Some("none".to_owned())), (Topic::Origin, "imported from", None)];
         let lines: Vec<String> =
             shown(&trial, None, &more).into_iter().map(|(label, text)| format!("{label}: {text}")).collect();
@@ -109,8 +121,10 @@ mod tests {
                 "started: 2026-11-27T20:35:13 (local time, zone unknown)",
                 "finished: 2026-11-27T20:36:13Z",
                 "seconds: environment 1.000, total 60.250",
-                "tokens: input 10, of these cached 4",
-                "cost: $0.25",
+                "tokens: input 10, of these cached 4, output 2",
+                "cost: $0.25 metered, $0.5 claimed by the agent",
+                "agent metered: 2 requests, 10 read, 4 of these cached, 2 written, $0.25",
+                "search metered: 1 request, 10 read, 4 of these cached, 2 written, at prices that are not known",
             ]
         );
     }

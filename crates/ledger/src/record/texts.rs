@@ -3,6 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::parts::{Evidence, Exception, Provenance, Reward, Step};
+use super::spending::Used;
+use super::trial::Trial;
 
 pub(super) fn spec(provenance: &Provenance) -> String {
     format!("{} {}", provenance.spec, provenance.spec_digest.as_deref().unwrap_or_default())
@@ -30,6 +32,19 @@ pub(super) fn rewards(rewards: &[Reward]) -> String {
         format!("{} = {text}{reason}{baseline}", reward.key)
     });
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// A sum of money with all its digits.
+fn dollars(amount: f64) -> String {
+    format!("${amount}")
+}
+
+pub(super) fn cost(trial: &Trial) -> Vec<String> {
+    trial.cost_words(dollars).into_iter().collect()
+}
+
+pub(super) fn used(used: &Used) -> Vec<String> {
+    used.words(|count| count.to_string(), dollars).into_iter().collect()
 }
 
 pub(super) fn step(step: &Step) -> String {

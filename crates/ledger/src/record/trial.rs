@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use taskwright_base::Digest;
 
 use super::parts::{Agent, Evidence, Exception, Provenance, Reward, Seconds, Step, Tokens};
+use super::spending::{Claimed, Metered};
 use super::texts;
 use super::value::Kind::{self, Boolean, Integer, Json, Local, Real, Text, Utc};
 use super::value::{Field, Value};
@@ -75,10 +76,16 @@ pub struct Trial {
     pub finished_at: Option<String>,
     /// How long it took.
     pub seconds: Seconds,
-    /// What the agent's model read and wrote.
+    /// What the agent's model read and wrote; [`Self::spending`] says who is believed.
     pub tokens: Tokens,
-    /// What the model cost, in US dollars.
+    /// What that cost, in US dollars, by the same rule.
     pub cost_usd: Option<f64>,
+    /// What the agent itself says of both.
+    #[serde(default)]
+    pub claimed: Claimed,
+    /// What the trial's gateway metered.
+    #[serde(default)]
+    pub metered: Metered,
     /// The steps of a multi-step task, in order.
     pub steps: Vec<Step>,
     /// The files that the trial left, by path.
@@ -344,19 +351,73 @@ pub const COLUMNS: &[Column] = &[
     Column::new("total_seconds", Real, field!(seconds.total), "How long the trial took as a whole.")
         .stored_as("seconds_total").shown(Part(Topic::Effort, "seconds", "total")),
     Column::new("input_tokens", Integer, field!(tokens.input),
-        "Tokens that the model read, those from a cache included.")
+        "Tokens that the agent's model read, those from a cache included: as a gateway metered them, else as the agent claims.")
         .stored().shown(Part(Topic::Effort, "tokens", "input")),
     Column::new("cached_tokens", Integer, field!(tokens.cached),
         "Of these, tokens from a cache: part of `input_tokens`, never to be added to it.")
         .stored().shown(Part(Topic::Effort, "tokens", "of these cached")),
     Column::new("output_tokens", Integer, field!(tokens.output), "Tokens that the model wrote.")
         .stored().shown(Part(Topic::Effort, "tokens", "output")),
-    Column::new("cost_usd", Real, field!(cost_usd), "What the model cost, in US dollars.")
-        .stored().shown(Lines(Topic::Effort, "cost", |trial| trial.cost_usd.iter().map(|cost| format!("${cost}")).collect())),
+    Column::new("cost_usd", Real, field!(cost_usd),
+        "What the agent's model cost, in US dollars: as a gateway metered it, else as the agent claims.")
+        .stored().shown(Lines(Topic::Effort, "cost", texts::cost)),
+    Column::new("cost_source", Text,
+        made!(|row| row.trial.cost_source().map_or(Value::Null, |source| Value::text(source.word()))),
+        "Who says `cost_usd`: `metered` by the trial's gateway, or `claimed` by the agent."),
+    Column::new("claimed_input_tokens", Integer, field!(claimed.tokens.input),
+        "Tokens that the agent says its model read, those from a cache included.")
+        .stored(),
+    Column::new("claimed_cached_tokens", Integer, field!(claimed.tokens.cached), "Of these, tokens from a cache.").stored(),
+    Column::new("claimed_output_tokens", Integer, field!(claimed.tokens.output),
+        "Tokens that the agent says its model wrote.")
+        .stored(),
+    Column::new("claimed_cost_usd", Real, field!(claimed.cost_usd), "What the agent says that cost, in US dollars.").stored(),
+    Column::new("metered_producer_requests", Integer, field!(metered.producer.requests),
+        "Requests of the agent to language models, as the trial's gateway metered them; empty where there is none.")
+        .stored().shown(Lines(Topic::Effort, "agent metered", |trial| texts::used(&trial.metered.producer))),
+    Column::new("metered_producer_input_tokens", Integer, field!(metered.producer.tokens.input),
+        "Tokens that these read, those from a cache included.")
+        .stored(),
+    Column::new("metered_producer_cached_tokens", Integer, field!(metered.producer.tokens.cached),
+        "Of these, tokens from a cache.")
+        .stored(),
+    Column::new("metered_producer_output_tokens", Integer, field!(metered.producer.tokens.output), "Tokens that these wrote.")
+        .stored(),
+    Column::new("metered_producer_cost_usd", Real, field!(metered.producer.cost_usd),
+        "What these cost, in US dollars; empty where the gateway had no price of a model.")
+        .stored(),
+    Column::new("metered_evaluation_requests", Integer, field!(metered.evaluation.requests),
+        "The same of the candidates that the agent had evaluated.")
+        .stored().shown(Lines(Topic::Effort, "search metered", |trial| texts::used(&trial.metered.evaluation))),
+    Column::new("metered_evaluation_input_tokens", Integer, field!(metered.evaluation.tokens.input),
+        "Tokens that these read, those from a cache included.")
+        .stored(),
+    Column::new("metered_evaluation_cached_tokens", Integer, field!(metered.evaluation.tokens.cached),
+        "Of these, tokens from a cache.")
+        .stored(),
+    Column::new("metered_evaluation_output_tokens", Integer, field!(metered.evaluation.tokens.output), "Tokens that these wrote.")
+        .stored(),
+    Column::new("metered_evaluation_cost_usd", Real, field!(metered.evaluation.cost_usd),
+        "What these cost, in US dollars; empty where the gateway had no price of a model.")
+        .stored(),
+    Column::new("metered_finalization_requests", Integer, field!(metered.finalization.requests),
+        "The same of the candidates that were scored in the end.")
+        .stored().shown(Lines(Topic::Effort, "end metered", |trial| texts::used(&trial.metered.finalization))),
+    Column::new("metered_finalization_input_tokens", Integer, field!(metered.finalization.tokens.input),
+        "Tokens that these read, those from a cache included.")
+        .stored(),
+    Column::new("metered_finalization_cached_tokens", Integer, field!(metered.finalization.tokens.cached),
+        "Of these, tokens from a cache.")
+        .stored(),
+    Column::new("metered_finalization_output_tokens", Integer, field!(metered.finalization.tokens.output), "Tokens that these wrote.")
+        .stored(),
+    Column::new("metered_finalization_cost_usd", Real, field!(metered.finalization.cost_usd),
+        "What these cost, in US dollars; empty where the gateway had no price of a model.")
+        .stored(),
     Column::new("steps", Json, made!(|row| Value::Json(texts::steps_json(&row.trial.steps).to_string())),
         "The steps of a multi-step task in order: an array, empty for other tasks, of objects with `name`, `rewards`, \
-         `exception_type`, `agent_seconds`, `verifier_seconds`, `input_tokens`, `cached_tokens`, `output_tokens` and \
-         `cost_usd`.")
+         `exception_type`, `agent_seconds`, `verifier_seconds`, and what the agent claims: `input_tokens`, `cached_tokens`, \
+         `output_tokens` and `cost_usd`.")
         .always().shown(Lines(Topic::Parts, "step", |trial| trial.steps.iter().map(texts::step).collect())),
     Column::new("evidence_files", Integer, made!(|row| Value::integer(row.trial.evidence.len() as u64)),
         "How many files of evidence the ledger knows of.")

@@ -1,7 +1,8 @@
 //! A made-up ledger that looks like a real one: the pictures of the documentation are of its page.
 
 use taskwright_ledger::record::{
-    Agent, Evidence, Exception, Failure, Kept, Reward, Seconds, Source, Status, Tokens, Trial,
+    Agent, Claimed, Evidence, Exception, Failure, Kept, Metered, Reward, Seconds, Source, Status, Tokens,
+    Trial,
 };
 use taskwright_ledger::report::Excerpt;
 
@@ -138,13 +139,14 @@ fn run(
     };
     if let Some(price) = price {
         let cost = price * (0.3 + 1.4 * difficulty) * (0.7 + 0.6 * random.share());
-        trial.cost_usd = Some(cost);
         let read = (cost * 300_000.0).round();
-        trial.tokens = Tokens {
+        let tokens = Tokens {
             input: Some(whole(read)),
             cached: Some(whole(read * 0.8)),
             output: Some(whole(read * 0.03)),
         };
+        let claimed = Claimed { tokens, cost_usd: Some(cost) };
+        *trial = std::mem::take(trial).spending(claimed, Metered::default());
     }
     trial.status = Status::Partial;
     let files = ["result.json", "config.json", "agent/trajectory.json", "verifier/test-stdout.txt"];

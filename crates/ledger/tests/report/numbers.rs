@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use taskwright_ledger::leaderboard::{Leaderboard, Rules};
 use taskwright_ledger::patterns::TaskPatterns;
-use taskwright_ledger::record::{Failure, Status};
+use taskwright_ledger::record::{Failure, Metered, Status, Tokens, Used};
 use taskwright_ledger::{Filter, Ledger};
 use taskwright_testing::test;
 
@@ -119,6 +119,47 @@ fn means_are_those_that_one_works_out_by_hand() {
         let shown = numbers(html)["reward"].unwrap();
         assert!((shown - mean(&means)).abs() < 1e-12, "{shown} {}", agent.label);
     }
+}
+
+/// Of two agents one asked through a gateway, in each second of its trials; the others' costs are their own word.
+#[test]
+#[allow(clippy::cast_precision_loss)]
+fn what_gateways_metered_stands_by_who_asked_and_is_the_leaderboards() {
+    let plain = demonstration(2);
+    assert!(!page(&plain.agents, &plain.trials).contains("spent-title"));
+    let mut metered = demonstration(2);
+    let digest = metered.agents[2].digest.clone();
+    let used = |requests: usize, cost: f64| Used {
+        requests: Some(requests as u64),
+        tokens: Tokens { input: Some(1000), cached: Some(10), output: Some(100) },
+        cost_usd: Some(cost),
+    };
+    let of_agent =
+        metered.trials.iter_mut().filter(|trial| trial.agent_digest == digest && trial.cost_usd.is_some());
+    for (place, trial) in of_agent.enumerate().filter(|(place, _)| place % 2 == 0) {
+        let metered = Metered {
+            producer: used(1 + place, 0.01 * (1 + place) as f64),
+            evaluation: used(20, 2.5),
+            finalization: used(5, 0.75),
+        };
+        let claimed = trial.claimed;
+        *trial = std::mem::take(trial).spending(claimed, metered);
+    }
+    let board = board(&metered, &rules());
+    let page = page(&metered.agents, &metered.trials);
+    let (table, _) = between(&page, "<table class=\"small spent\">", "</table>").unwrap();
+    let lines = all(table, "<tr data-spent=", "</tr>");
+    assert_eq!(lines.len(), 1);
+    let row = board.rows.iter().find(|row| row.agent.digest == digest).unwrap();
+    let shown = numbers(lines[0]);
+    assert_eq!(shown["agent"], row.cost_usd.mean);
+    assert_eq!((shown["search"], shown["end"]), (Some(2.5), Some(0.75)));
+    let said = format!("the gateway in {} of {} trials", row.metered, row.cost_usd.known);
+    assert!(row.metered > 0 && row.metered < row.cost_usd.known && lines[0].contains(&said), "{said}");
+    // A trial shows both words for its cost.
+    let (one, _) = between(&page, "metered, search</dt><dd>", "</dd>").unwrap();
+    assert_eq!(one, "20 requests, 1.0 k read, 10 of these cached, 100 written, $2.50");
+    assert!(page.contains("$0.0100 metered, $") && page.contains("<dt>Candidates’ cost</dt>"));
 }
 
 #[test]

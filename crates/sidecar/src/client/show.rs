@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use taskwright_base::table::Table;
 use taskwright_base::text::{clean_lines, cut};
-use taskwright_gateway::{Budget, Money};
 use taskwright_language::model::{Access, Direction, Limit};
 
 use super::failure::Failure;
@@ -76,7 +75,7 @@ pub fn status(output: Output) -> ExitCode {
             ));
         }
         for (user, budget) in &status.models {
-            print_line(&format!("language models, {user}: {}", models(budget)));
+            print_line(&format!("language models, {user}: {budget}"));
         }
         match &status.submitted {
             Some(candidate) => print_line(&format!("submitted: {}", candidate.commit)),
@@ -87,25 +86,6 @@ pub fn status(output: Output) -> ExitCode {
         }
         Ok(exit::DONE)
     })())
-}
-
-/// What was used of language models, and what is left.
-fn models(budget: &Budget) -> String {
-    let Budget { pool, spent, requests_left, tokens_left, cost_left } = budget;
-    let mut text = format!("{} requests and {} tokens of `{pool}` used", spent.requests, spent.tokens);
-    if spent.cost > Money::ZERO {
-        text.push_str(&format!(", {}", spent.cost));
-    }
-    for (left, what) in [
-        (requests_left.map(|left| left.to_string()), "requests"),
-        (tokens_left.map(|left| left.to_string()), "tokens"),
-        (cost_left.map(|left| left.to_string()), "to spend"),
-    ] {
-        if let Some(left) = left {
-            text.push_str(&format!("; {left} {what} left"));
-        }
-    }
-    text
 }
 
 pub fn all(service: &Remote) -> Result<Vec<Evaluation>, Failure> {
@@ -210,10 +190,7 @@ pub fn print(evaluation: &Evaluation) {
         ));
     }
     if let Some(models) = &evaluation.models {
-        print_line(&format!(
-            "  language models: {} requests, {} tokens in, {} out",
-            models.requests, models.tokens.input, models.tokens.output
-        ));
+        print_line(&format!("  language models: {models}"));
     }
     for (name, value) in &evaluation.metrics {
         print_line(&format!("  {name}: {value}"));

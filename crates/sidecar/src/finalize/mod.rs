@@ -13,6 +13,7 @@
 mod choose;
 mod evidence;
 pub mod interim;
+mod metered;
 mod pool;
 mod targets;
 #[cfg(test)]
@@ -48,7 +49,7 @@ pub fn finalize(service: &Service, paths: &Paths, tell: Tell<'_>) -> Result<Valu
         evidence::publish(service, paths, Some(&digest))?;
         return done(service, paths);
     }
-    let verdict = decide(service, tell);
+    let verdict = decide(service, paths, tell);
     let scored = verdict.outcome == verdict::Outcome::Scored;
     let digest = evidence::write(service, verdict, tell)?;
     if scored {
@@ -94,12 +95,13 @@ pub fn give_up(
     Ok(json!({ "evidence": paths.evidence, "verdict": verdict }))
 }
 
-fn decide(service: &Service, tell: Tell<'_>) -> Verdict {
+fn decide(service: &Service, paths: &Paths, tell: Tell<'_>) -> Verdict {
     let mut verdict = Verdict::new(&service.config, &service.config_digest);
     choose_and_score(service, &mut verdict, tell);
     // Last: scoring asks language models, too.
     verdict.budgets = service.budgets();
     verdict.models = service.models();
+    verdict.usage = metered::metered(service, paths);
     verdict
 }
 

@@ -7,6 +7,7 @@ use taskwright_testing::{Need, not_run, test};
 
 use serde_json::Value;
 use taskwright_base::Digest;
+use taskwright_gateway::{Address, Gateway, Key, Setup, Upstream};
 use taskwright_language::model::{Constraint, Direction};
 use taskwright_language::serve::ServeConfig;
 
@@ -295,6 +296,41 @@ fn while_the_work_goes_on_the_evidence_says_why_there_is_no_reward() {
     assert_eq!(last["outcome"], "scored");
     std::thread::sleep(std::time::Duration::from_millis(1500));
     assert_eq!((verdict(), trial.reward().unwrap()["reward"].as_f64()), (last, Some(1.0)));
+}
+
+/// With a gateway as it stands beside a task, less the upstream, which nobody asks.
+#[test]
+fn the_verdict_says_what_each_user_took_of_language_models() {
+    let allowed = serde_json::json!({ "allowed_models": ["m"] });
+    let mut config = testing::config();
+    config.gateway =
+        serde_json::from_value(serde_json::json!({ "producer": allowed, "evaluation": allowed })).unwrap();
+    let trial = Trial::new(config, Fake::default());
+    let paths = trial.paths();
+    std::fs::create_dir_all(&paths.gateway).unwrap();
+    let gateway = Gateway::start(Setup {
+        config: serde_json::from_value(serde_json::json!({ "producer": allowed, "evaluation": allowed }))
+            .unwrap(),
+        upstream: Upstream {
+            address: Address::new("http://127.0.0.1:9/v1").unwrap(),
+            key: Key::new("not-a-key").unwrap(),
+        },
+        state: trial.root.path().join("gateway"),
+        producer: None,
+        evaluation: None,
+        control: Some(paths.gateway_socket()),
+    })
+    .unwrap();
+    trial.service.submit(&commit(1)).unwrap();
+    let verdict = trial.finalize();
+    let mut users: Vec<&String> = verdict["usage"].as_object().unwrap().keys().collect();
+    users.sort();
+    assert_eq!(users, ["evaluation", "finalization", "producer"]);
+    assert_eq!(verdict["usage"]["finalization"]["requests"], 0);
+    gateway.stop(std::time::Duration::ZERO);
+    // Without it there is a verdict all the same, and no sum that nobody made.
+    let silent = Trial::new(trial.service.config.clone(), Fake::default());
+    assert_eq!(silent.finalize()["usage"], Value::Null);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use taskwright_base::Error;
 use taskwright_language::model::{Aggregate, Direction};
 use taskwright_language::serve::ServeConfig;
 
-use crate::api::{Models, Use};
+use crate::api::{Metered, Models, Use};
 
 const VERSION: u32 = 1;
 
@@ -55,9 +55,12 @@ pub struct Verdict {
     /// The candidates that were ranked, best first.
     pub ranking: Vec<Ranked>,
     pub budgets: BTreeMap<String, Use>,
-    /// What was used of language models, by user, and what is left.
+    /// The budgets for language models, by user, and what is left of them.
     #[serde(skip_serializing_if = "Models::is_empty")]
     pub models: Models,
+    /// What each user took of language models, as the gateway metered it: the ledger reads this.
+    #[serde(skip_serializing_if = "Metered::is_empty")]
+    pub usage: Metered,
     /// The digests of the other files of the evidence.
     pub evidence: BTreeMap<String, String>,
 }
@@ -169,6 +172,7 @@ impl Verdict {
             ranking: Vec::new(),
             budgets: BTreeMap::new(),
             models: Models::new(),
+            usage: Metered::new(),
             evidence: BTreeMap::new(),
         }
     }

@@ -12,7 +12,7 @@ use crate::journal;
 use crate::problem::Kind;
 use crate::service;
 use crate::testing::{self, Fake, Way, commit};
-use taskwright_eval::{Attempt, Attempts, ErrorClass};
+use taskwright_eval::{Attempt, Attempts, Claimed, ErrorClass};
 
 fn wait(service: &Service, evaluation: &Evaluation) -> Evaluation {
     let number = service::parse_id(&evaluation.id).unwrap();
@@ -337,6 +337,7 @@ fn each_attempt_is_shown_where_the_task_says_so() {
         exception: class.map(|_| "RuntimeError".to_owned()),
         message: message.to_owned(),
         transcript: "what it said".to_owned(),
+        claimed: Claimed { n_input_tokens: Some(12), ..Claimed::default() },
         ..Attempt::default()
     };
     let list = vec![
@@ -354,6 +355,8 @@ fn each_attempt_is_shown_where_the_task_says_so() {
         evaluate(&service, 1, "train", &Choice::Count(1));
         let views = service.samples(1, 0, u64::MAX).unwrap().remove(0).attempts;
         assert!(!serde_json::to_string(&views).unwrap().contains("label"));
+        // What its agent claims stands where its transcript does.
+        assert!(views.iter().all(|view| view.claimed.is_some() == view.log.is_some()));
         let seen: Vec<_> =
             views.iter().map(|view| (view.score, view.error.as_deref(), view.log.is_some())).collect();
         let all = [

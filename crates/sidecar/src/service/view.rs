@@ -11,7 +11,7 @@ use crate::budget::KnownEvaluation;
 use crate::events::{Line, Outcome, Purpose, Sample};
 use crate::problem::{Kind, Problem, shown};
 use taskwright_base::chained_log;
-use taskwright_eval::{Attempt, Attempts, ErrorClass};
+use taskwright_eval::{Attempt, Attempts, Claimed, ErrorClass};
 use taskwright_language::model::Access;
 
 /// How many evaluations one page of the list shows.
@@ -172,6 +172,8 @@ impl Service {
                     .or_else(|| infrastructure.then(|| "infrastructure".to_owned())),
                 log: shown.then_some(attempt.transcript),
                 seconds: attempt.seconds,
+                // The candidate's own code wrote these, as it wrote the transcript.
+                claimed: Some(attempt.claimed).filter(|claimed| shown && *claimed != Claimed::default()),
             }
         };
         attempts.list.into_iter().map(show).collect()

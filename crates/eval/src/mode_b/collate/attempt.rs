@@ -11,7 +11,7 @@ use taskwright_harbor::rewards::{Chosen, Rewards};
 use taskwright_harbor::time::Span;
 
 use super::{JobEnd, Rules, feedback};
-use crate::attempts::{Attempt, Phases};
+use crate::attempts::{Attempt, Claimed, Phases};
 use crate::failure::ErrorClass;
 use crate::summary::SCORE;
 
@@ -162,10 +162,12 @@ fn record(trial: &TrialResult) -> Attempt {
             verifier: seconds(trial.verifier).or_else(|| over_steps(|step| step.verifier)),
         },
         seconds: whole.seconds(),
-        n_input_tokens: usage.n_input_tokens,
-        n_cache_tokens: usage.n_cache_tokens,
-        n_output_tokens: usage.n_output_tokens,
-        cost_usd: usage.cost_usd,
+        claimed: Claimed {
+            n_input_tokens: usage.n_input_tokens,
+            n_cache_tokens: usage.n_cache_tokens,
+            n_output_tokens: usage.n_output_tokens,
+            cost_usd: usage.cost_usd,
+        },
         ..Attempt::default()
     }
 }

@@ -72,12 +72,6 @@ fn line(attempt: &Attempt) -> String {
         ("verifier", attempt.phases.verifier),
     ];
     said.extend(phases.iter().filter_map(|(name, seconds)| Some(format!("{name} {:.1} s", (*seconds)?))));
-    let tokens = [
-        ("tokens in", attempt.n_input_tokens),
-        ("of them cached", attempt.n_cache_tokens),
-        ("tokens out", attempt.n_output_tokens),
-    ];
-    said.extend(tokens.iter().filter_map(|(name, count)| Some(format!("{} {name}", (*count)?))));
-    said.extend(attempt.cost_usd.map(|cost| format!("{cost:.4} USD")));
+    said.extend(attempt.claimed.words());
     format!("{}: {}\n", attempt.trial, said.join(", "))
 }

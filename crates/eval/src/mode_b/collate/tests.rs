@@ -302,7 +302,10 @@ fn feedback_is_bounded_and_given_only_where_samples_may_be_seen() {
     let shown = collate(&planned(1), &rules, &[folder.path()]).samples.remove(0);
     let feedback = shown.score().unwrap().feedback.as_ref().unwrap();
     assert!(feedback.starts_with("t0__0: reward 0.5, AgentTimeoutError in agent_execution"), "{feedback}");
-    assert!(feedback.contains("agent 4.0 s") && feedback.contains("10 tokens in"), "{feedback}");
+    assert!(
+        feedback.contains("agent 4.0 s") && feedback.contains("by its agent's word 10 tokens in"),
+        "{feedback}"
+    );
     assert!(feedback.len() <= 400 && feedback.ends_with("éélast"), "{feedback}");
     assert!(shown.transcript.len() <= 400 && shown.transcript.ends_with("secret end"));
     for most in 0..200 {

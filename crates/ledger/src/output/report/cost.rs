@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::numbers::{Number, dollars, reward};
+use super::numbers::{Number, dollars, grouped, reward};
 use super::scale::{Scale, Tick, label, percent};
 use super::subject::Subject;
-use crate::rank::leaderboard::{Estimate, direction};
+use crate::rank::leaderboard::{Estimate, Row, direction};
 use crate::rank::statistics::{Direction, Measure};
 
 #[derive(Serialize)]
@@ -19,6 +19,23 @@ pub struct Section {
     points: Vec<Point>,
     /// The line that no agent is beyond: of all agents that cost at most so much, the best.
     frontier: Vec<Line>,
+    /// What language models cost by who asked; empty where no gateway metered anything.
+    spent: Vec<Spent>,
+}
+
+/// What language models cost in a trial of an agent.
+#[derive(Serialize)]
+struct Spent {
+    number: usize,
+    mark: String,
+    name: String,
+    /// The agent itself.
+    agent: Number,
+    /// Who says so.
+    source: String,
+    /// Candidates in the search, and in the end.
+    search: Number,
+    end: Number,
 }
 
 #[derive(Serialize)]
@@ -83,6 +100,7 @@ pub fn section(subject: &Subject<'_>) -> Section {
     let direction = direction(measure, &subject.board.rules);
     let what = measure_name(measure);
     Section {
+        spent: spent(subject),
         about: about(agents.len(), &without),
         measure: measure.word(),
         axis: format!(
@@ -124,6 +142,34 @@ pub fn section(subject: &Subject<'_>) -> Section {
                 ),
             })
             .collect(),
+    }
+}
+
+/// A line for each agent of which a gateway metered anything.
+fn spent(subject: &Subject<'_>) -> Vec<Spent> {
+    let is_metered = |row: &Row| {
+        row.metered > 0 || row.evaluation_cost_usd.known > 0 || row.finalization_cost_usd.known > 0
+    };
+    let rows = subject.rows().filter(|(row, _)| is_metered(row));
+    rows.map(|(row, agent)| Spent {
+        number: agent.number,
+        mark: agent.mark.clone(),
+        name: agent.name.clone(),
+        agent: Number::dollars(row.cost_usd.mean),
+        source: source(row),
+        search: Number::dollars(row.evaluation_cost_usd.mean),
+        end: Number::dollars(row.finalization_cost_usd.mean),
+    })
+    .collect()
+}
+
+/// Who says what an agent cost.
+fn source(row: &Row) -> String {
+    match (row.metered, row.cost_usd.known) {
+        (_, 0) => "–".to_owned(),
+        (0, _) => "the agent".to_owned(),
+        (metered, known) if metered == known => "the gateway".to_owned(),
+        (metered, known) => format!("the gateway in {} of {} trials", grouped(metered), grouped(known)),
     }
 }
 

@@ -83,6 +83,12 @@ fn facts(subject: &Subject<'_>) -> Vec<Fact> {
     if let Some(cost) = cost {
         facts.push(Fact { name: "Cost", link: Number { value: Some(cost), text: dollars(cost) }.into() });
     }
+    let candidates =
+        rows.iter().flat_map(|row| [row.evaluation_cost_usd.total, row.finalization_cost_usd.total]);
+    if let Some(cost) = candidates.flatten().reduce(|sum, cost| sum + cost) {
+        let link = Number { value: Some(cost), text: dollars(cost) }.into();
+        facts.push(Fact { name: "Candidates’ cost", link });
+    }
     if let Some(used) = used.map(super::numbers::float) {
         facts.push(Fact { name: "Tokens", link: Number { value: Some(used), text: tokens(used) }.into() });
     }
@@ -155,6 +161,9 @@ fn notes() -> Vec<String> {
             .to_owned(),
         "Cost and time of an agent are means over tasks as well; the sums at the top are over all trials of which they \
          are known. Tokens from a cache are part of those read, and are not counted twice."
+            .to_owned(),
+        "What an agent cost is what its trial's gateway metered of it, and what it claims itself where none did. What \
+         candidates cost that it had evaluated is not part of it."
             .to_owned(),
         "An agent is its whole configuration: two with one name and other parameters are two rows.".to_owned(),
         "Numbers here are rounded; cargo xtask export has them in full, and cargo xtask leaderboard makes \

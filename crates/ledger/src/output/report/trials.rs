@@ -256,7 +256,14 @@ fn facts(trial: &Trial) -> Vec<Fact> {
         .collect();
     add("tokens", Some(counts.join(", ")).filter(|text| !text.is_empty()));
     // Where the table is narrow its columns leave these out.
-    add("cost", trial.cost_usd.map(dollars));
+    add("cost", trial.cost_words(dollars));
+    for (name, used) in [
+        ("metered, agent", trial.metered.producer),
+        ("metered, search", trial.metered.evaluation),
+        ("metered, end", trial.metered.finalization),
+    ] {
+        add(name, used.words(|count| tokens(super::numbers::float(count)), dollars));
+    }
     add("started", trial.started_at.clone());
     facts
 }

@@ -36,6 +36,10 @@ pub struct Comparison {
     pub notes: Vec<Note>,
     /// The mean difference in cost over the common tasks of which both costs are known, in US dollars.
     pub cost_usd: Option<f64>,
+    /// The same of what the candidates cost that each had evaluated, where gateways metered it.
+    pub evaluation_cost_usd: Option<f64>,
+    /// The same of the candidates that were scored in the end.
+    pub finalization_cost_usd: Option<f64>,
     /// The mean difference in duration over the common tasks of which both are known, in seconds.
     pub seconds: Option<f64>,
 }

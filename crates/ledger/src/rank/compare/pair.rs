@@ -121,6 +121,8 @@ fn summary(a: Side, b: Side, tasks: Vec<TaskPair>, rules: &Rules, compared_by: M
         paired: None,
         notes: Vec::new(),
         cost_usd: difference_of(|cell| cell.cost_usd),
+        evaluation_cost_usd: difference_of(|cell| cell.evaluation_cost_usd),
+        finalization_cost_usd: difference_of(|cell| cell.finalization_cost_usd),
         seconds: difference_of(|cell| cell.seconds),
         rules: rules.clone(),
         a,

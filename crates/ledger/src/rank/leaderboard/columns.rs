@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use taskwright_base::table::{Table, number};
 
 use super::model::{Leaderboard, Note};
-use super::row::{Estimate, PassAtK, Row};
+use super::row::{Estimate, PassAtK, Row, Spend};
 use crate::rank::statistics::{Interval, Measure};
 use crate::record::Failure;
 
@@ -97,8 +97,16 @@ pub fn columns(board: &Leaderboard, has_passes: bool) -> Vec<Column> {
             group: Group::Reward, value: Get::Pass(place),
         }));
     }
+    columns.push(column("cost", "cost $", "Cost", Group::Effort, |row| Value::Dollars(row.cost_usd.mean)));
+    // The page has them beside the cost of the agents, under that head.
+    let is_metered = |of: fn(&Row) -> Spend| board.rows.iter().any(|row| of(row).mean.is_some());
+    if is_metered(|row| row.evaluation_cost_usd) {
+        columns.push(column("search", "search $", "", Group::Effort, |row| Value::Dollars(row.evaluation_cost_usd.mean)));
+    }
+    if is_metered(|row| row.finalization_cost_usd) {
+        columns.push(column("end", "end $", "", Group::Effort, |row| Value::Dollars(row.finalization_cost_usd.mean)));
+    }
     columns.extend([
-        column("cost", "cost $", "Cost", Group::Effort, |row| Value::Dollars(row.cost_usd.mean)),
         column("seconds", "seconds", "Time", Group::Effort, |row| Value::Seconds(row.seconds.mean)),
         column("failed", "<failed", "", Group::Effort, |row| Value::Text(failed(row))),
     ]);

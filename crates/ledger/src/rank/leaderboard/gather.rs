@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::rank::statistics::{Gain, Measure, Reference, is_reward};
-use crate::record::{Failure, Score, Status};
+use crate::record::{CostSource, Failure, Score, Status};
 
 use super::rules::Rules;
 
@@ -37,6 +37,10 @@ pub(crate) struct Outcomes {
     /// Their gains, of those whose baseline is known.
     pub(crate) gains: Vec<Gain>,
     pub(crate) cost_usd: Spent,
+    /// How many of its amounts a gateway metered.
+    pub(crate) metered: u64,
+    pub(crate) evaluation_cost_usd: Spent,
+    pub(crate) finalization_cost_usd: Spent,
     pub(crate) seconds: Spent,
     /// The failures of trials that are not complete, and of those that are.
     pub(crate) failures: BTreeMap<Failure, u64>,
@@ -87,8 +91,18 @@ impl Outcomes {
         };
         self.rewards.extend(counted);
         self.gains.extend(counted.and_then(|reward| Gain::of(reward, &score.reference, rules.direction)));
-        self.cost_usd.add(score.cost_usd, counted.is_some(), score.failure);
-        self.seconds.add(score.seconds, counted.is_some(), None);
+        let is_metered = score.cost_source == Some(CostSource::Metered);
+        self.metered += u64::from(is_metered);
+        // What a gateway metered is known to the last request, however the agent ended.
+        let failure = score.failure.filter(|_| !is_metered);
+        for (spent, amount, failure) in [
+            (&mut self.cost_usd, score.cost_usd, failure),
+            (&mut self.evaluation_cost_usd, score.evaluation_cost_usd, None),
+            (&mut self.finalization_cost_usd, score.finalization_cost_usd, None),
+            (&mut self.seconds, score.seconds, None),
+        ] {
+            spent.add(amount, counted.is_some(), failure);
+        }
         if let Some(failure) = score.failure {
             let failures = if is_complete { &mut self.flagged } else { &mut self.failures };
             *failures.entry(failure).or_default() += 1;

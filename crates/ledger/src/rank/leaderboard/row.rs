@@ -43,8 +43,14 @@ pub struct Row {
     pub share: Option<Estimate>,
     /// pass@k, for each `k` that was asked for.
     pub pass_at_k: Vec<PassAtK>,
-    /// What it cost, in US dollars.
+    /// What it cost, in US dollars: as gateways metered it, else as it claims.
     pub cost_usd: Spend,
+    /// How many trials a gateway metered that cost of.
+    pub metered: u64,
+    /// What the candidates cost that it had evaluated, where a gateway metered it, in US dollars.
+    pub evaluation_cost_usd: Spend,
+    /// The same of the candidates that were scored in the end.
+    pub finalization_cost_usd: Spend,
     /// How long it took, from the start of a trial to its end, in seconds.
     pub seconds: Spend,
     /// Trials that are not complete, by class of failure.
@@ -128,6 +134,10 @@ pub struct Cell {
     pub successes: Option<u64>,
     /// The mean cost of the trials that count and of which it is known, in US dollars.
     pub cost_usd: Option<f64>,
+    /// The same of the candidates that were evaluated in the search, where a gateway metered it.
+    pub evaluation_cost_usd: Option<f64>,
+    /// The same of those that were scored in the end.
+    pub finalization_cost_usd: Option<f64>,
     /// The mean duration of the trials that count and of which it is known, in seconds.
     pub seconds: Option<f64>,
 }
@@ -221,6 +231,9 @@ pub(crate) fn row(agent: Agent, label: String, cells: &Cells, rules: &Rules, suc
         share: estimate(&outcomes, Measure::Share),
         pass_at_k: rules.k.iter().map(pass).collect(),
         cost_usd: spend(&outcomes, |outcomes| &outcomes.cost_usd),
+        metered: total(|outcomes| outcomes.metered),
+        evaluation_cost_usd: spend(&outcomes, |outcomes| &outcomes.evaluation_cost_usd),
+        finalization_cost_usd: spend(&outcomes, |outcomes| &outcomes.finalization_cost_usd),
         seconds: spend(&outcomes, |outcomes| &outcomes.seconds),
         failures: failures(&outcomes, |outcomes| &outcomes.failures),
         flagged: failures(&outcomes, |outcomes| &outcomes.flagged),
@@ -280,6 +293,7 @@ pub(crate) fn cell(outcomes: &Outcomes, rules: &Rules, success: Option<f64>) -> 
     let rewards = &outcomes.rewards;
     let by = |measure| outcomes.values(measure).and_then(mean);
     let is_known = outcomes.gains.len() == rewards.len();
+    let of_one = |spent: &Spent| mean(spent.counted.iter().copied());
     Cell {
         complete: outcomes.complete,
         partial: outcomes.partial,
@@ -291,7 +305,9 @@ pub(crate) fn cell(outcomes: &Outcomes, rules: &Rules, success: Option<f64>) -> 
         share: by(Measure::Share),
         interval: binary_interval(rewards),
         successes: success.map(|threshold| successes(rewards, threshold, rules.direction)),
-        cost_usd: mean(outcomes.cost_usd.counted.iter().copied()),
-        seconds: mean(outcomes.seconds.counted.iter().copied()),
+        cost_usd: of_one(&outcomes.cost_usd),
+        evaluation_cost_usd: of_one(&outcomes.evaluation_cost_usd),
+        finalization_cost_usd: of_one(&outcomes.finalization_cost_usd),
+        seconds: of_one(&outcomes.seconds),
     }
 }
