@@ -1,6 +1,7 @@
 //! `cargo xtask run`.
 
 mod detach;
+mod metered;
 pub mod show;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ use taskwright_experiment::plan::{self, Prepared};
 use taskwright_experiment::progress::{self, Progress, State};
 use taskwright_experiment::{ExperimentError, find, load, reference_page, schema_text};
 
+use self::metered::{Keep, Metered, Used, beside};
 use crate::import_job;
 use crate::ledger::LedgerArguments;
 
@@ -151,26 +153,32 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     let job = prepared.job(&workspace);
     if arguments.dry_run {
-        return dry_run(arguments, &workspace, &prepared, &job);
+        let metered = metered::start(&document.value, &job, Keep::Nothing)?;
+        return dry_run(arguments, &workspace, &prepared, &job, metered.as_ref());
     }
     may_run(arguments, &workspace, &job, &document.value.name)?;
     let going_on = job.exists();
-    let harbor = Harbor::find(&root, &prepared)?;
+    let keep = if arguments.detach { Keep::Nothing } else { Keep::Journal };
+    let metered = metered::start(&document.value, &job, keep)?;
+    let harbor = beside(Harbor::find(&root, &prepared)?, metered.as_ref());
     prepared.keep(&workspace)?;
-    if !going_on {
+    // Where agents ask hangs on this machine's variables, which may be others than last time.
+    if !going_on || metered.is_some() {
         let checked = harbor.check(&prepared.yaml()?);
         if stop.load(Ordering::Relaxed) {
             // Harbor was asked to stop as well, and what it says of that is no refusal.
             return Ok(exit::INTERRUPTED);
         }
-        checked?;
+        let checked = checked?;
+        metered.iter().try_for_each(|metered| metered.check(&prepared, &checked))?;
         prepared.write(&workspace)?;
     }
     if arguments.detach {
         return detach::start(arguments, &job, &document.value.name);
     }
     let lock = job.acquire()?.ok_or_else(|| already_running(&job))?;
-    let ran = if going_on && !is_anything_left(arguments, &job)? {
+    let token = metered.as_ref().map(Metered::token);
+    let ran = if going_on && !is_anything_left(arguments, &job, token)? {
         Ok(Ending::Done)
     } else {
         let bar = show::Bar::new(prepared.record.planned, arguments.json);
@@ -180,7 +188,7 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
         ran
     };
     drop(lock);
-    conclude(arguments, &workspace, &job, &ran)
+    conclude(arguments, &workspace, &job, &ran, metered)
 }
 
 /// Builds the tasks that are named, or only looks. An exit status is why it cannot go on; it has been said.
@@ -199,9 +207,9 @@ fn build(
 }
 
 /// Makes way for the trials that are to be made again. Says whether there is anything to be done.
-fn is_anything_left(arguments: &Arguments, job: &Job) -> anyhow::Result<bool> {
+fn is_anything_left(arguments: &Arguments, job: &Job, token: Option<&str>) -> anyhow::Result<bool> {
     // First into the ledger, so that nothing of what is made again is lost.
-    import_job::import(&arguments.ledger, job)?;
+    import_job::import(&arguments.ledger, job, token)?;
     let redo = if arguments.failed { Redo::Failed } else { Redo::Cancelled };
     let removed = make_way(job, redo)?;
     if removed > 0 && !arguments.json {
@@ -251,11 +259,13 @@ fn dry_run(
     workspace: &Workspace,
     prepared: &Prepared,
     job: &Job,
+    metered: Option<&Metered<'_>>,
 ) -> anyhow::Result<Status> {
-    let harbor = Harbor::find(&workspace.root, prepared)?;
+    let harbor = beside(Harbor::find(&workspace.root, prepared)?, metered);
     prepared.keep(workspace)?;
     let yaml = prepared.yaml()?;
-    let answer = harbor.check(&yaml)?;
+    let checked = harbor.check(&yaml)?;
+    metered.iter().try_for_each(|metered| metered.check(prepared, &checked))?;
     let command = harbor.shell_line(&job.config());
     if arguments.json {
         let object = json!({
@@ -267,7 +277,10 @@ fn dry_run(
         output::print(&format!("{object:#}\n"))?;
     } else {
         output::print(&yaml)?;
-        say(&format!("Harbor accepts it: {answer}"));
+        say(&format!("Harbor accepts it: {}", checked.answer));
+        if metered.is_some() {
+            say("its agents ask language models through the gateway");
+        }
         say(&format!("it would be started by: {command}"));
     }
     Ok(exit::SUCCESS)
@@ -279,8 +292,10 @@ fn conclude(
     workspace: &Workspace,
     job: &Job,
     ran: &Result<Ending, Error>,
+    metered: Option<Metered<'_>>,
 ) -> anyhow::Result<Status> {
-    let imported = import_job::import(&arguments.ledger, job);
+    let imported = import_job::import(&arguments.ledger, job, metered.as_ref().map(Metered::token));
+    let used = metered.map(Metered::end).transpose()?;
     let progress = progress::look(job);
     let name = arguments.experiment.as_deref().unwrap_or_default();
     let go_on = format!("`cargo xtask run {name} --resume` goes on");
@@ -305,10 +320,12 @@ fn conclude(
             "error": ran.as_ref().err().map(ToString::to_string),
             "progress": progress,
             "import": imported.json(),
+            "models": used.as_ref().map(Used::json),
         });
         output::print(&format!("{object:#}\n"))?;
     } else {
         imported.tell();
+        used.iter().for_each(Used::tell);
         show::missing(&progress);
         output::print(&show::line(&progress))?;
         if progress.ended > 0 {

@@ -1,6 +1,7 @@
 //! What must hold between the fields of a manifest: each rule with its place, its message and what to do.
 
 mod agents;
+mod gateway;
 mod schedule;
 mod secrets;
 mod tasks;
@@ -24,6 +25,7 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     filled(context, &["reward_key"], experiment.reward_key.as_deref());
     tasks::check(context);
     agents::check(context);
+    gateway::check(context);
     schedule::check(context);
 }
 

@@ -15,6 +15,7 @@ mod lower;
 pub mod model;
 pub mod plan;
 pub mod progress;
+pub mod routes;
 
 mod tasks;
 mod yaml;

@@ -54,6 +54,7 @@ pub fn lower(
         tasks: _,
         agents,
         repetitions,
+        gateway: _, // Started beside Harbor, which finds it in its environment: see `crate::routes`.
         reward_key: _,
         compute,
         retries,

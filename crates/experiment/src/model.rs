@@ -4,11 +4,13 @@
 
 mod agent;
 mod compute;
+mod gateway;
 mod schedule;
 mod tasks;
 
 pub use agent::Agent;
 pub use compute::{Compute, Enforcement, ResourceLimits, Tpu};
+pub use gateway::Gateway;
 pub use schedule::{HarborTool, Metric, MetricWord, Retries, ScriptMetric, Timeouts, Verification};
 pub use tasks::{BuiltTasks, LocalTasks, RegistryTasks, TaskSet};
 
@@ -42,6 +44,9 @@ pub struct Experiment {
     /// How often each agent runs on each task.
     #[serde(default = "one")]
     pub repetitions: u64,
+    /// The agents' metered way to language models; without it they find what the machine that runs Harbor has.
+    #[serde(default)]
+    pub gateway: Option<Gateway>,
     /// Which of the rewards counts; without it `reward`, or the only one there is.
     #[serde(default)]
     pub reward_key: Option<String>,

@@ -48,6 +48,8 @@ pub struct Prepared {
     pub harbor: Option<String>,
     /// Harbor's optional parts.
     pub extras: Vec<String>,
+    /// Whether its agents ask language models through a gateway beside Harbor.
+    pub is_metered: bool,
     /// Seconds after which the run is stopped.
     pub run_sec: Option<f64>,
     /// What the job's own files do not say.
@@ -97,12 +99,21 @@ impl Plan<'_> {
         let mut config = lowered.config;
         // Which Harbor it is, what is installed beside it, and how it is called are parts of what is run.
         let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras, &lowered.harbor))
-            .map(|bytes| Digest::of(&bytes))
+            .map(|bytes| Digest::of(&[bytes, self.models()].concat()))
             .map_err(|error| Error::new(format!("writing the job's configuration: {error}")))?;
         config.job_name = format!("{}-{}", experiment.name, &digest.hex()[..DIGITS]);
         record.planned = self.planned();
         let Lowered { harbor, extras, run_sec, .. } = lowered;
-        Ok(Prepared { config, arguments, packages, harbor, extras, run_sec, record, inputs: files.inputs })
+        let is_metered = experiment.gateway.is_some();
+        let inputs = files.inputs;
+        Ok(Prepared { config, arguments, packages, harbor, extras, is_metered, run_sec, record, inputs })
+    }
+
+    /// Which models the agents get by other names: with others it is another job. How much they may use is not: a job whose budget
+    /// was spent goes on with a larger one.
+    fn models(&self) -> Vec<u8> {
+        let aliases = self.document.value.gateway.iter().flat_map(|gateway| &gateway.agents.model_aliases);
+        aliases.flat_map(|(name, model)| format!("{name}\0{model}\0").into_bytes()).collect()
     }
 
     /// How many trials there will be; unknown if Harbor fetches tasks.

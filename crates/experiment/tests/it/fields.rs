@@ -180,6 +180,7 @@ fn every_field_reaches_harbor() {
         tasks,
         agents,
         repetitions,
+        gateway: _, // Harbor is told nothing of it: see `crate::gateway`.
         reward_key,
         compute,
         retries,

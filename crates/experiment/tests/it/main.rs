@@ -1,6 +1,7 @@
 //! The tests of this crate, as one program: linked once, and run side by side.
 
 mod fields;
+mod gateway;
 mod manifest;
 mod pages;
 mod runs;

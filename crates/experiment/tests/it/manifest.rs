@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::support::{said, said_with};
 use camino::Utf8Path;
 use taskwright_experiment::load;
 use taskwright_testing::test;
@@ -15,24 +16,6 @@ built = ["a", "b-*"]
 [[agents]]
 name = "oracle"
 "#;
-
-/// What is said of a manifest, without colours.
-fn said_with(text: &str, set: &[(&str, &str)]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let root = Utf8Path::from_path(folder.path()).unwrap();
-    fs::create_dir(root.join("experiments")).unwrap();
-    fs::write(root.join("experiments/try.toml"), text).unwrap();
-    let set: BTreeMap<String, String> =
-        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    match load(root, "experiments/try.toml".into(), &set) {
-        Ok(document) => document.warnings.render(false),
-        Err(mistakes) => mistakes.render(false),
-    }
-}
-
-fn said(text: &str) -> String {
-    said_with(text, &[])
-}
 
 /// The good manifest with more at its end.
 fn with(more: &str) -> String {
