@@ -1,10 +1,13 @@
 //! What must hold between the fields of a manifest: each rule with its place, its message and what to do.
 
 mod agents;
+mod connection;
+mod environment;
 mod gateway;
 mod schedule;
 mod secrets;
 mod tasks;
+mod words;
 
 use taskwright_harbor::names::check_dir_name;
 use taskwright_language::check::{Context, at_least_one};
@@ -25,6 +28,8 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     filled(context, &["reward_key"], experiment.reward_key.as_deref());
     tasks::check(context);
     agents::check(context);
+    words::check(context);
+    environment::check(context);
     gateway::check(context);
     schedule::check(context);
 }

@@ -19,7 +19,7 @@ use taskwright_harbor::job::{JobFolder, TrialFolder};
 use taskwright_harbor::result::TrialResult;
 use taskwright_harbor::run::{Run, run};
 use taskwright_harbor::tools;
-use taskwright_harbor::{Release, TRIED};
+use taskwright_harbor::{HARBOR_VERSION, Release, TRIED};
 
 use crate::jobs::Job;
 use crate::plan::Prepared;
@@ -82,6 +82,7 @@ fn wanted(root: &Utf8Path, prepared: &Prepared) -> Vec<Release> {
         .filter(|release| named.as_ref().is_none_or(|named| named == release.version))
         .filter(|release| release.has_error_policies || !has_policies)
         .filter(|release| release.says_endpoints || !prepared.is_metered)
+        .filter(|release| release.version == HARBOR_VERSION || !prepared.needs_last)
         .collect()
 }
 

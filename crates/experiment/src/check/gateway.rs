@@ -20,6 +20,7 @@ pub fn check(context: &mut Context<'_, Experiment>) {
         let index = index.to_string();
         variables(context, gateway, &["agents", &index], &agent.secrets, &agent.env);
         models(context, gateway, &index, agent);
+        connection(context, gateway, &index, agent);
     }
     let verification = &experiment.verification;
     variables(context, gateway, &["verification"], &verification.secrets, &verification.env);
@@ -86,6 +87,25 @@ fn variables(
             let message = format!("`{name}` is the gateway's to set, and another value would go around it");
             context.error_with(&place, message, "take it out", second);
         }
+    }
+}
+
+/// That an agent is not told to ask elsewhere, or with another key.
+fn connection(context: &mut Context<'_, Experiment>, gateway: &Gateway, index: &str, agent: &Agent) {
+    let second = (&["gateway"][..], "the gateway");
+    if agent.base_url.is_some() {
+        let message = "the agent would ask there, and not the gateway";
+        context.error_with(
+            &["agents", index, "base_url"],
+            message,
+            "take it out: it finds the gateway's address",
+            second,
+        );
+    }
+    let Gateway { upstream_api_key_env: key, upstream_base_url_env: address, .. } = gateway;
+    if agent.api_key_name.as_ref().is_some_and(|name| !clients::names(address, key).any(|set| set == name)) {
+        let message = "this variable does not hold the gateway's token";
+        context.error_with(&["agents", index, "api_key_name"], message, "`OPENAI_API_KEY` does", second);
     }
 }
 

@@ -81,6 +81,17 @@ fn what_is_wrong_is_said() {
             GATEWAY.to_owned(),
             "would go around it",
         ),
+        (
+            "name = \"codex\"\nbase_url = \"https://x\"",
+            GATEWAY.to_owned(),
+            "would ask there, and not the gateway",
+        ),
+        (
+            "name = \"codex\"\napi_key_name = \"OTHER\"",
+            GATEWAY.to_owned(),
+            "does not hold the gateway's token",
+        ),
+        (codex, format!("{GATEWAY}[simulated_user]\nname = \"codex\""), "none is known to use the gateway"),
         (codex, format!("{GATEWAY}[verification]\nsecrets = [\"UPSTREAM_KEY\"]"), "is the gateway's to set"),
     ];
     for (agent, gateway, words) in cases {
