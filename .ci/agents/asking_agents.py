@@ -9,7 +9,7 @@ from harbor.agents.base import BaseAgent
 
 
 class Asker(BaseAgent):
-    """Asks for a command, once, and runs what it is told. What it cost stands in the trial's result nowhere."""
+    """Asks for a command, once, and runs what it is told. It says what that took, at the prices of `.ci/metered`."""
 
     @staticmethod
     def name() -> str:
@@ -26,6 +26,9 @@ class Asker(BaseAgent):
         tool = {"type": "function", "function": {"name": "shell", "parameters": {"properties": {"command": {"type": "string"}}}}}
         body = {"model": model, "messages": [{"role": "user", "content": instruction}], "tools": [tool], "max_tokens": 200}
         answer = await asyncio.to_thread(ask, body)
+        usage = answer["usage"]
+        context.n_input_tokens, context.n_output_tokens = usage["prompt_tokens"], usage["completion_tokens"]
+        context.cost_usd = (10 * usage["prompt_tokens"] + 100 * usage["completion_tokens"]) / 1e6
         [call] = answer["choices"][0]["message"]["tool_calls"]
         await environment.exec(json.loads(call["function"]["arguments"])["command"])
 

@@ -4,6 +4,7 @@ mod agents;
 mod connection;
 mod environment;
 mod gateway;
+mod rules;
 mod schedule;
 mod secrets;
 mod tasks;
@@ -12,6 +13,7 @@ mod words;
 use taskwright_harbor::names::check_dir_name;
 use taskwright_language::check::{Context, at_least_one};
 
+use self::rules::filled;
 use crate::model::Experiment;
 
 /// Applies every rule.
@@ -32,20 +34,4 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     environment::check(context);
     gateway::check(context);
     schedule::check(context);
-}
-
-/// Reports a number of seconds, or a factor, that is not greater than zero.
-fn positive(context: &mut Context<'_, Experiment>, path: &[&str], value: Option<f64>, hint: &str) {
-    if value.is_some_and(|value| value <= 0.0) {
-        let name = path.last().copied().unwrap_or_default();
-        context.error(path, format!("`{name}` must be greater than 0"), hint);
-    }
-}
-
-/// Reports texts that are empty or hold what no name does.
-fn filled(context: &mut Context<'_, Experiment>, path: &[&str], text: Option<&str>) {
-    if text.is_some_and(|text| text.trim() != text || text.is_empty() || text.contains(char::is_control)) {
-        let name = path.last().copied().unwrap_or_default();
-        context.error(path, format!("`{name}` has no proper value"), "leave it out if there is none");
-    }
 }

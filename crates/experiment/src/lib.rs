@@ -18,6 +18,7 @@ pub mod progress;
 pub mod routes;
 
 mod tasks;
+pub mod waves;
 mod yaml;
 
 pub use error::ExperimentError;

@@ -1,9 +1,11 @@
 //! The gateway beside an experiment's Harbor: started before it, found by its agents in their environment, ended with it.
 
 use std::env;
+use std::fs;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
+use taskwright_base::failed;
 use taskwright_experiment::dispatch::{Checked, Harbor};
 use taskwright_experiment::jobs::Job;
 use taskwright_experiment::model::{Experiment, Gateway};
@@ -39,7 +41,12 @@ pub fn start<'a>(experiment: &'a Experiment, job: &Job, keep: Keep) -> anyhow::R
     let host = match keep {
         Keep::Nothing => HostGateway::start(config, upstream, listen, &job.name),
         Keep::Journal => {
-            HostGateway::start_in(job.gateway().as_std_path(), config, upstream, listen, &job.name)
+            // A job that is not there has used nothing, whatever one of its name has that was removed.
+            let state = job.gateway();
+            if !job.exists() && state.exists() {
+                fs::remove_dir_all(&state).map_err(failed("removing", &state))?;
+            }
+            HostGateway::start_in(state.as_std_path(), config, upstream, listen, &job.name)
         }
     };
     let host = host.with_context(|| format!("starting the gateway at {}", listen.ip()))?;

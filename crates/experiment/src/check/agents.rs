@@ -2,7 +2,8 @@
 
 use taskwright_language::check::{self, Context, refuse_doubles};
 
-use super::{connection, filled, positive, secrets};
+use super::rules::{filled, positive};
+use super::{connection, secrets};
 use crate::model::{Agent, Experiment};
 
 /// Arguments that a field of its own says.

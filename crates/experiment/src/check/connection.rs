@@ -3,7 +3,7 @@
 use taskwright_harbor::credentials::is_sensitive_header;
 use taskwright_language::check::{Context, is_env_name, refuse_doubles};
 
-use super::filled;
+use super::rules::filled;
 use crate::model::{Agent, Experiment, McpServer};
 
 pub fn check(context: &mut Context<'_, Experiment>, table: &[&str; 2], agent: &Agent) {

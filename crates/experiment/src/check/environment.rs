@@ -3,7 +3,7 @@
 use taskwright_harbor::backends::BACKENDS;
 use taskwright_language::check::{Context, refuse_doubles};
 
-use super::filled;
+use super::rules::filled;
 use crate::model::{Experiment, Mount};
 
 /// Backends whose containers run on this machine, so that they can have its files.

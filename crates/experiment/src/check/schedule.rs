@@ -3,7 +3,8 @@
 use taskwright_harbor::{HARBOR_VERSION, Release, tried};
 use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
 
-use super::{positive, secrets};
+use super::rules::positive;
+use super::secrets;
 use crate::model::{Experiment, Metric};
 
 /// The environments of Harbor 0.26 that give a container the disk it asks for; the others take no notice.

@@ -4,7 +4,7 @@ use camino::{Utf8Component, Utf8Path};
 use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
 use taskwright_language::pattern::Pattern;
 
-use super::filled;
+use super::rules::filled;
 use crate::model::{Experiment, GitTasks, RegistryTasks, TaskSet};
 
 pub fn check(context: &mut Context<'_, Experiment>) {

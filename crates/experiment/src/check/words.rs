@@ -2,7 +2,8 @@
 
 use taskwright_language::check::{self, Context, refuse_doubles};
 
-use super::{agents, filled, secrets};
+use super::rules::filled;
+use super::{agents, secrets};
 use crate::model::Experiment;
 
 pub fn check(context: &mut Context<'_, Experiment>) {

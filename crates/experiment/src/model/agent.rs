@@ -22,7 +22,8 @@ pub struct Agent {
     /// The model that the agent is given, usually `provider/name`.
     #[serde(default)]
     pub model: Option<String>,
-    /// The address that the agent asks its model at, in place of the one that it finds; with `[gateway]` that one's is found.
+    /// The address that the agent asks its model at, in place of the one that it finds. Not beside `[gateway]`, whose address
+    /// it finds.
     #[serde(default)]
     pub base_url: Option<String>,
     /// The environment variable, of the machine that runs Harbor, that holds the key for it.

@@ -7,6 +7,7 @@ mod pages;
 mod runs;
 mod support;
 mod tasks;
+mod waves;
 
 fn main() -> std::process::ExitCode {
     taskwright_testing::main()
