@@ -77,7 +77,8 @@ fn alias(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), model.to_owned()))
 }
 
-fn dollars(text: &str) -> Result<Money, String> {
+/// An amount of US dollars, as arguments say it.
+pub fn dollars(text: &str) -> Result<Money, String> {
     let number: f64 =
         text.trim_start_matches('$').parse().map_err(|_| "write it as a number of US dollars")?;
     Money::dollars(number).ok_or_else(|| "this is no amount".to_owned())

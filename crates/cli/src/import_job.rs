@@ -23,11 +23,13 @@ pub struct Imported {
     odd: Vec<Event>,
 }
 
-/// Imports what is there of a job.
-pub fn import(ledger: &LedgerArguments, job: &Job) -> anyhow::Result<Imported> {
+/// Imports what is there of a job. `token` is a further text that must not be recorded.
+pub fn import(ledger: &LedgerArguments, job: &Job, token: Option<&str>) -> anyhow::Result<Imported> {
+    let mut secrets = secrets(job);
+    token.into_iter().for_each(|token| secrets.add(token));
     let options = Options {
         source: Source::Run,
-        secrets: secrets(job),
+        secrets,
         job: Some(&provenance::describe),
         waiting: Some(&|| say("waiting: another process changes the ledger")),
         ..Options::default()

@@ -1,6 +1,10 @@
 //! `cargo xtask run`.
 
+mod bounded;
 mod detach;
+mod estimate;
+mod left;
+mod metered;
 pub mod show;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +17,18 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use taskwright_base::Error;
 use taskwright_builder::{Intent, Options, Workspace};
-use taskwright_experiment::dispatch::{Ending, Harbor, Redo, make_way};
+use taskwright_experiment::dispatch::{Ending, Harbor};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::plan::{self, Prepared};
 use taskwright_experiment::progress::{self, Progress, State};
 use taskwright_experiment::{ExperimentError, find, load, reference_page, schema_text};
+use taskwright_gateway::Money;
 
+use self::bounded::Running;
+use self::estimate::Estimate;
+use self::left::is_anything_left;
+use self::metered::{Keep, Metered, Used, beside};
+use crate::gateway::dollars;
 use crate::import_job;
 use crate::ledger::LedgerArguments;
 
@@ -50,6 +60,10 @@ pub struct Arguments {
     /// Leave it running, and return at once; `cargo xtask status` says how far it is.
     #[arg(long)]
     detach: bool,
+    /// Start no new trial once the agents have spent so much, in US dollars, over all runs of the job; what is under way ends. It needs
+    /// `[gateway]` with prices.
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_usd: Option<Money>,
     /// Build tasks that are not what taskwright.lock says, too, and bring the lock up to date.
     #[arg(long, conflicts_with = "dry_run")]
     build: bool,
@@ -146,31 +160,44 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut prepared = plan.prepare()?;
     if arguments.again {
         prepared.again(&workspace);
-    } else if arguments.resume {
+    } else if arguments.resume || arguments.max_usd.is_some() {
         prepared.latest(&workspace);
     }
+    let bounded = bounded::split(arguments.max_usd, &document.value, &prepared)?;
     let job = prepared.job(&workspace);
+    let estimate = bounded.as_ref().map(|_| estimate(arguments, &prepared)).transpose()?;
     if arguments.dry_run {
-        return dry_run(arguments, &workspace, &prepared, &job);
+        let metered = metered::start(&document.value, &job, Keep::Nothing)?;
+        return dry_run(arguments, &workspace, &prepared, &job, metered.as_ref(), estimate.as_ref());
     }
+    bounded::same_kind(&job, bounded.as_ref())?;
     may_run(arguments, &workspace, &job, &document.value.name)?;
     let going_on = job.exists();
-    let harbor = Harbor::find(&root, &prepared)?;
+    let keep = if arguments.detach { Keep::Nothing } else { Keep::Journal };
+    let metered = metered::start(&document.value, &job, keep)?;
+    let harbor = beside(Harbor::find(&root, &prepared)?, metered.as_ref());
     prepared.keep(&workspace)?;
-    if !going_on {
+    // Where agents ask hangs on this machine's variables, which may be others than last time.
+    if !going_on || metered.is_some() {
         let checked = harbor.check(&prepared.yaml()?);
         if stop.load(Ordering::Relaxed) {
             // Harbor was asked to stop as well, and what it says of that is no refusal.
             return Ok(exit::INTERRUPTED);
         }
-        checked?;
+        let checked = checked?;
+        metered.iter().try_for_each(|metered| metered.check(&prepared, &checked))?;
+        bounded.iter().try_for_each(|bounded| bounded.begin(&job))?;
         prepared.write(&workspace)?;
     }
     if arguments.detach {
         return detach::start(arguments, &job, &document.value.name);
     }
     let lock = job.acquire()?.ok_or_else(|| already_running(&job))?;
-    let ran = if going_on && !is_anything_left(arguments, &job)? {
+    let token = metered.as_ref().map(Metered::token);
+    let ran = if let (Some(bounded), Some(metered)) = (&bounded, &metered) {
+        let run_sec = prepared.run_sec;
+        bounded.run(&job, &lock, &Running { arguments, harbor: &harbor, metered, run_sec, stop: &stop })?
+    } else if going_on && !is_anything_left(arguments, &job, token)? {
         Ok(Ending::Done)
     } else {
         let bar = show::Bar::new(prepared.record.planned, arguments.json);
@@ -180,7 +207,16 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
         ran
     };
     drop(lock);
-    conclude(arguments, &workspace, &job, &ran)
+    conclude(arguments, &workspace, &job, &ran, metered)
+}
+
+/// What the ledger knows of the cost. Says it.
+fn estimate(arguments: &Arguments, prepared: &Prepared) -> anyhow::Result<Estimate> {
+    let estimate = estimate::of(&arguments.ledger.directory()?, &prepared.config)?;
+    if !arguments.json {
+        say(&estimate.words());
+    }
+    Ok(estimate)
 }
 
 /// Builds the tasks that are named, or only looks. An exit status is why it cannot go on; it has been said.
@@ -196,19 +232,6 @@ fn build(
     }
     let options = Options { names, intent, ..Options::default() };
     Ok(tasks::build(workspace, &options, |_| true, stop)?.err())
-}
-
-/// Makes way for the trials that are to be made again. Says whether there is anything to be done.
-fn is_anything_left(arguments: &Arguments, job: &Job) -> anyhow::Result<bool> {
-    // First into the ledger, so that nothing of what is made again is lost.
-    import_job::import(&arguments.ledger, job)?;
-    let redo = if arguments.failed { Redo::Failed } else { Redo::Cancelled };
-    let removed = make_way(job, redo)?;
-    if removed > 0 && !arguments.json {
-        say(&format!("trials that are made again: {removed}"));
-    }
-    let progress = progress::look(job)?;
-    Ok(removed > 0 || progress.planned.is_none_or(|planned| progress.ended < planned))
 }
 
 /// Whether a job may be started as it was asked for.
@@ -227,7 +250,9 @@ fn may_run(arguments: &Arguments, workspace: &Workspace, job: &Job, experiment: 
         let message = format!("`{experiment}` was not run yet as it is now");
         return Err(Error::new(message).usage().hint(hint).into());
     }
-    if !arguments.resume && job.exists() && !arguments.detached {
+    // With more money, the same command goes on.
+    let goes_on = arguments.resume || arguments.detached || arguments.max_usd.is_some();
+    if !goes_on && job.exists() {
         let progress = progress::look(job)?;
         let far = match progress.planned {
             Some(planned) => format!("{} of {planned}", progress.ended),
@@ -251,11 +276,14 @@ fn dry_run(
     workspace: &Workspace,
     prepared: &Prepared,
     job: &Job,
+    metered: Option<&Metered<'_>>,
+    estimate: Option<&Estimate>,
 ) -> anyhow::Result<Status> {
-    let harbor = Harbor::find(&workspace.root, prepared)?;
+    let harbor = beside(Harbor::find(&workspace.root, prepared)?, metered);
     prepared.keep(workspace)?;
     let yaml = prepared.yaml()?;
-    let answer = harbor.check(&yaml)?;
+    let checked = harbor.check(&yaml)?;
+    metered.iter().try_for_each(|metered| metered.check(prepared, &checked))?;
     let command = harbor.shell_line(&job.config());
     if arguments.json {
         let object = json!({
@@ -263,11 +291,15 @@ fn dry_run(
             "planned": prepared.record.planned,
             "command": command,
             "config": prepared.config,
+            "estimate": estimate.map(Estimate::json),
         });
         output::print(&format!("{object:#}\n"))?;
     } else {
         output::print(&yaml)?;
-        say(&format!("Harbor accepts it: {answer}"));
+        say(&format!("Harbor accepts it: {}", checked.answer));
+        if metered.is_some() {
+            say("its agents ask language models through the gateway");
+        }
         say(&format!("it would be started by: {command}"));
     }
     Ok(exit::SUCCESS)
@@ -279,11 +311,16 @@ fn conclude(
     workspace: &Workspace,
     job: &Job,
     ran: &Result<Ending, Error>,
+    metered: Option<Metered<'_>>,
 ) -> anyhow::Result<Status> {
-    let imported = import_job::import(&arguments.ledger, job);
+    let imported = import_job::import(&arguments.ledger, job, metered.as_ref().map(Metered::token));
+    let used = metered.map(Metered::end).transpose()?;
     let progress = progress::look(job);
     let name = arguments.experiment.as_deref().unwrap_or_default();
-    let go_on = format!("`cargo xtask run {name} --resume` goes on");
+    let how = arguments
+        .max_usd
+        .map_or_else(|| "--resume".to_owned(), |most| format!("--max-usd {} --resume", most.as_dollars()));
+    let go_on = format!("`cargo xtask run {name} {how}` goes on");
     if !arguments.json {
         match ran {
             Ok(Ending::Done) => {}
@@ -305,17 +342,22 @@ fn conclude(
             "error": ran.as_ref().err().map(ToString::to_string),
             "progress": progress,
             "import": imported.json(),
+            "models": used.as_ref().map(Used::json),
+            "budget": bounded::json(job),
         });
         output::print(&format!("{object:#}\n"))?;
     } else {
         imported.tell();
+        used.iter().for_each(Used::tell);
         show::missing(&progress);
         output::print(&show::line(&progress))?;
         if progress.ended > 0 {
             let metric = job.record().and_then(|record| record.reward_key);
             import_job::show(&arguments.ledger, job, &progress.experiment, metric.as_deref())?;
         }
-        if !complete && matches!(ran, Ok(Ending::Done)) {
+        if let Some(words) = bounded::words(job) {
+            say(&words);
+        } else if !complete && matches!(ran, Ok(Ending::Done)) {
             say(&format!(
                 "not all of it is graded; {go_on}, with `--failed` for trials without a reward, too"
             ));
@@ -363,6 +405,7 @@ mod tests {
             running: 0,
             mean: Some(0.5),
             missing: Vec::new(),
+            is_planned_by_harbor: true,
             updated_at: None,
         };
         assert!(is_complete(&progress));

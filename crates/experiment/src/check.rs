@@ -1,13 +1,19 @@
 //! What must hold between the fields of a manifest: each rule with its place, its message and what to do.
 
 mod agents;
+mod connection;
+mod environment;
+mod gateway;
+mod rules;
 mod schedule;
 mod secrets;
 mod tasks;
+mod words;
 
 use taskwright_harbor::names::check_dir_name;
 use taskwright_language::check::{Context, at_least_one};
 
+use self::rules::filled;
 use crate::model::Experiment;
 
 /// Applies every rule.
@@ -24,21 +30,8 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     filled(context, &["reward_key"], experiment.reward_key.as_deref());
     tasks::check(context);
     agents::check(context);
+    words::check(context);
+    environment::check(context);
+    gateway::check(context);
     schedule::check(context);
-}
-
-/// Reports a number of seconds, or a factor, that is not greater than zero.
-fn positive(context: &mut Context<'_, Experiment>, path: &[&str], value: Option<f64>, hint: &str) {
-    if value.is_some_and(|value| value <= 0.0) {
-        let name = path.last().copied().unwrap_or_default();
-        context.error(path, format!("`{name}` must be greater than 0"), hint);
-    }
-}
-
-/// Reports texts that are empty or hold what no name does.
-fn filled(context: &mut Context<'_, Experiment>, path: &[&str], text: Option<&str>) {
-    if text.is_some_and(|text| text.trim() != text || text.is_empty() || text.contains(char::is_control)) {
-        let name = path.last().copied().unwrap_or_default();
-        context.error(path, format!("`{name}` has no proper value"), "leave it out if there is none");
-    }
 }

@@ -1,6 +1,7 @@
 //! Starts `harbor run` for a job and watches it to its end.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +13,13 @@ use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result, failed, failed_to};
 use taskwright_harbor::child::{Environment, describe, tail};
 use taskwright_harbor::command::{HarborCommand, Launcher, UvLauncher};
+use taskwright_harbor::endpoints::{self, Endpoint};
 use taskwright_harbor::exceptions::reward_is_valid;
 use taskwright_harbor::job::{JobFolder, TrialFolder};
 use taskwright_harbor::result::TrialResult;
 use taskwright_harbor::run::{Run, run};
 use taskwright_harbor::tools;
-use taskwright_harbor::{Release, TRIED};
+use taskwright_harbor::{HARBOR_VERSION, Release, TRIED};
 
 use crate::jobs::Job;
 use crate::plan::Prepared;
@@ -57,6 +59,15 @@ pub struct Harbor {
     docker: bool,
 }
 
+/// What Harbor says of a configuration that it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Its own words.
+    pub answer: String,
+    /// Where each agent would ask a language model, in the order of the configuration; empty where it does not say.
+    pub endpoints: Vec<Endpoint>,
+}
+
 /// The releases of Harbor that can run a job, the one to prefer last: the one that is named, the one that has begun it, or any
 /// that was tried and knows all of its configuration.
 fn wanted(root: &Utf8Path, prepared: &Prepared) -> Vec<Release> {
@@ -70,6 +81,8 @@ fn wanted(root: &Utf8Path, prepared: &Prepared) -> Vec<Release> {
         .into_iter()
         .filter(|release| named.as_ref().is_none_or(|named| named == release.version))
         .filter(|release| release.has_error_policies || !has_policies)
+        .filter(|release| release.says_endpoints || !prepared.is_metered)
+        .filter(|release| release.version == HARBOR_VERSION || !prepared.needs_last)
         .collect()
 }
 
@@ -117,6 +130,15 @@ impl Harbor {
         })
     }
 
+    /// The same, which finds further variables in its environment.
+    #[must_use]
+    pub fn with<K: Into<OsString>>(mut self, variables: impl IntoIterator<Item = (K, String)>) -> Self {
+        for (name, value) in variables {
+            self.environment = self.environment.with(name, value);
+        }
+        self
+    }
+
     fn command(&self, config: &Utf8Path) -> HarborCommand {
         HarborCommand {
             launcher: self.launcher.clone(),
@@ -132,13 +154,12 @@ impl Harbor {
 
     /// Has Harbor read a configuration without running anything: it then takes no key that it does not know, and looks
     /// at the arguments of agents and at the variables that must be set. Gives what Harbor says of it.
-    pub fn check(&self, config: &str) -> Result<String> {
+    pub fn check(&self, config: &str) -> Result<Checked> {
         const DOING: &str = "asking Harbor to check the job's configuration";
         if !self.release.has_dry_run {
-            return Ok(format!(
-                "Harbor {} cannot check a configuration without running it",
-                self.release.version
-            ));
+            let version = self.release.version;
+            let answer = format!("Harbor {version} cannot check a configuration without running it");
+            return Ok(Checked { answer, endpoints: Vec::new() });
         }
         let folder = tempfile::tempdir().map_err(failed_to(DOING))?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join("harbor.yaml"))
@@ -149,19 +170,24 @@ impl Harbor {
         let (stdout, stderr) = output.map_err(failed_to(DOING))?;
         let mut line = self.command(&path).command_line().into_iter();
         let mut command = Command::new(line.next().unwrap_or_default());
+        self.environment.apply(&mut command);
         command
             .args(line)
             .arg("--dry-run")
             .current_dir(&self.root)
             // Harbor breaks its lines at the width of what it takes for a terminal.
             .env("COLUMNS", "200")
+            // What it says is read, and has signs in it that not every locale has.
+            .env("PYTHONUTF8", "1")
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(stderr);
         let status = command.status().map_err(failed_to(DOING))?;
         let said = tail(&log, SHOWN);
         if status.success() {
-            return Ok(said.lines().rfind(|line| line.contains("OK")).unwrap_or_default().to_owned());
+            let answer = said.lines().rfind(|line| line.contains("OK")).unwrap_or_default().to_owned();
+            let all = fs::read(&log).map_err(failed_to(DOING))?;
+            return Ok(Checked { answer, endpoints: endpoints::read(&String::from_utf8_lossy(&all)) });
         }
         Err(Error::new(format!("Harbor refuses the job: {}", reason(&said)))
             .hint("nothing was run; see what it says of the agent or the variable, and mend the manifest"))
@@ -246,7 +272,7 @@ pub fn make_way(job: &Job, redo: Redo) -> Result<usize> {
         };
         if again {
             let path = Utf8Path::from_path(trial.path()).unwrap_or(&job.dir);
-            std::fs::remove_dir_all(trial.path()).map_err(failed("removing", path))?;
+            fs::remove_dir_all(trial.path()).map_err(failed("removing", path))?;
             removed += 1;
         }
     }

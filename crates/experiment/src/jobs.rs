@@ -7,6 +7,7 @@
 //!   experiment.json                 which experiment it is, and what its tasks were built from
 //!   run.lock  run.log               locked by whoever runs it; what Harbor printed
 //! jobs/.inputs/DIGEST/NAME          the tasks as they were: see `crate::inputs`
+//! jobs/.gateway/NAME-DIGEST/        what its agents used of language models: the gateway's journal
 //! ```
 //!
 //! Ours are files: Harbor removes folders that it does not know from a job when that is resumed.
@@ -35,6 +36,8 @@ use taskwright_harbor::secret_names::is_sensitive;
 
 /// The folder of the copies, in that of the jobs.
 pub const INPUTS: &str = ".inputs";
+/// The folder of the gateways' journals, in that of the jobs.
+const GATEWAYS: &str = ".gateway";
 /// The lowered configuration.
 pub const CONFIG: &str = "harbor.yaml";
 /// What Harbor printed.
@@ -120,6 +123,11 @@ impl Job {
     /// What Harbor printed.
     pub fn log(&self) -> Utf8PathBuf {
         self.dir.join(LOG)
+    }
+
+    /// The folder of the gateway's journal: beside the job's, since Harbor removes folders that it does not know.
+    pub fn gateway(&self) -> Utf8PathBuf {
+        self.dir.parent().unwrap_or(&self.dir).join(GATEWAYS).join(&self.name)
     }
 
     /// Makes the folder, with what is ours.

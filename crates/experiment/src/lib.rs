@@ -15,8 +15,10 @@ mod lower;
 pub mod model;
 pub mod plan;
 pub mod progress;
+pub mod routes;
 
 mod tasks;
+pub mod waves;
 mod yaml;
 
 pub use error::ExperimentError;

@@ -2,18 +2,21 @@
 //! that is added and forgotten does not compile.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use taskwright_base::Result;
 use taskwright_harbor::job_config::{
-    AgentConfig, DatasetConfig, EnvironmentConfig, ErrorPolicy, JobConfig, MetricConfig, RetryConfig,
-    TaskConfig, VerifierConfig,
+    AgentConfig, BindConfig, BridgeConfig, DatasetConfig, EnvironmentConfig, ErrorPolicy, JobConfig,
+    McpServerConfig, MetricConfig, MountConfig, RetryConfig, SubpathConfig, TaskConfig, UserAgentConfig,
+    VerifierConfig,
 };
 use taskwright_language::model::SpecPath;
 
 use crate::model::{
-    Agent, Compute, Enforcement, Experiment, HarborTool, Metric, MetricWord, ResourceLimits, Retries,
-    Timeouts, Tpu, Verification,
+    Agent, Bridge, BridgeKind, Compute, Enforcement, Experiment, HarborTool, ImageMount, McpServer, Metric,
+    MetricWord, Mount, PathMount, RemoteServer, ResourceLimits, Retries, SimulatedUser, StartedServer,
+    Timeouts, Tpu, Transport, Verification, VolumeMount,
 };
 
 /// What becomes of a manifest's files: where the run finds them.
@@ -53,7 +56,11 @@ pub fn lower(
         description: _,
         tasks: _,
         agents,
+        extra_instructions,
+        extra_instruction_files,
+        simulated_user,
         repetitions,
+        gateway: _, // Started beside Harbor, which finds it in its environment: see `crate::routes`.
         reward_key: _,
         compute,
         retries,
@@ -71,7 +78,7 @@ pub fn lower(
         verifier_multiplier,
         run_sec,
     } = timeouts;
-    let (environment, concurrency) = environment(compute);
+    let (environment, concurrency) = environment(compute, files)?;
     let (retry, override_error_policy) = self::retries(retries);
     let config = JobConfig {
         jobs_dir: jobs_dir.into(),
@@ -91,13 +98,22 @@ pub fn lower(
         agents: agents.iter().map(|agent| self::agent(agent, files)).collect::<Result<_>>()?,
         datasets,
         tasks,
+        user_agent: simulated_user.as_ref().map(|user| self::user(user, files)).transpose()?,
+        extra_instruction_paths: places(extra_instruction_files, files)?,
+        extra_instructions: extra_instructions.clone(),
         ..JobConfig::default()
     };
     Ok(Lowered { config, harbor: version.clone(), extras: extras.clone(), run_sec: *run_sec })
 }
 
-fn environment(compute: &Compute) -> (EnvironmentConfig, u64) {
-    let Compute { backend, args, env, force_build, keep, allowed_hosts, resource_limits } = compute;
+/// Where the copies of some files will be.
+fn places(paths: &[SpecPath], files: &mut dyn Files) -> Result<Vec<PathBuf>> {
+    paths.iter().map(|path| files.place(path).map(PathBuf::from)).collect()
+}
+
+fn environment(compute: &Compute, files: &mut dyn Files) -> Result<(EnvironmentConfig, u64)> {
+    let Compute { backend, args, env, force_build, keep, allowed_hosts, compose, mounts, resource_limits } =
+        compute;
     let ResourceLimits {
         concurrency,
         cpus,
@@ -118,12 +134,90 @@ fn environment(compute: &Compute) -> (EnvironmentConfig, u64) {
         override_storage_mb: *storage_mb,
         override_gpus: *gpus,
         override_tpu: tpu.as_ref().map(|Tpu { kind, topology }| json!({"type": kind, "topology": topology})),
+        mounts: mounts.iter().map(|mount| self::mount(mount, files)).collect::<Result<_>>()?,
+        extra_docker_compose: places(compose, files)?,
         extra_allowed_hosts: allowed_hosts.clone(),
         env: env.clone(),
         kwargs: args.clone(),
         ..EnvironmentConfig::named(backend)
     };
-    (environment, *concurrency)
+    Ok((environment, *concurrency))
+}
+
+fn mount(mount: &Mount, files: &mut dyn Files) -> Result<MountConfig> {
+    let part = |subpath: &Option<String>| subpath.clone().map(|subpath| SubpathConfig { subpath });
+    Ok(match mount {
+        Mount::Path(PathMount { path, target }) => MountConfig {
+            kind: "bind".to_owned(),
+            source: files.place(path)?,
+            target: target.clone(),
+            read_only: true,
+            bind: Some(BindConfig { create_host_path: false }),
+            ..MountConfig::default()
+        },
+        Mount::Volume(VolumeMount { volume, target, read_only, subpath }) => MountConfig {
+            kind: "volume".to_owned(),
+            source: volume.clone(),
+            target: target.clone(),
+            read_only: *read_only,
+            volume: part(subpath),
+            ..MountConfig::default()
+        },
+        Mount::Image(ImageMount { image, target, subpath }) => MountConfig {
+            kind: "image".to_owned(),
+            source: image.clone(),
+            target: target.clone(),
+            image: part(subpath),
+            ..MountConfig::default()
+        },
+    })
+}
+
+fn user(user: &SimulatedUser, files: &mut dyn Files) -> Result<UserAgentConfig> {
+    let SimulatedUser { name, import_path, model, args, secrets, env, persona, prompt_template, bridge } =
+        user;
+    let Bridge { kind: BridgeKind::Acp, prompt, args: bridge_args } = bridge;
+    let mut place =
+        |path: &Option<SpecPath>| path.as_ref().map(|path| files.place(path).map(PathBuf::from)).transpose();
+    Ok(UserAgentConfig {
+        agent: AgentConfig {
+            name: name.clone(),
+            import_path: import_path.clone(),
+            model_name: model.clone(),
+            kwargs: args.clone(),
+            env: variables(secrets, env),
+            ..AgentConfig::default()
+        },
+        user_persona_path: place(persona)?,
+        user_prompt_template_path: place(prompt_template)?,
+        bridge: BridgeConfig {
+            kind: "acp".to_owned(),
+            prompt_path: place(prompt)?,
+            kwargs: bridge_args.clone(),
+        },
+    })
+}
+
+fn server(server: &McpServer) -> McpServerConfig {
+    match server {
+        McpServer::Remote(RemoteServer { url, name, transport, headers }) => McpServerConfig {
+            name: name.clone(),
+            transport: match transport {
+                Transport::StreamableHttp => "streamable-http".to_owned(),
+                Transport::Sse => "sse".to_owned(),
+            },
+            url: Some(url.clone()),
+            headers: headers.clone(),
+            ..McpServerConfig::default()
+        },
+        McpServer::Started(StartedServer { command, name, args }) => McpServerConfig {
+            name: name.clone(),
+            transport: "stdio".to_owned(),
+            command: Some(command.clone()),
+            args: args.clone(),
+            ..McpServerConfig::default()
+        },
+    }
 }
 
 fn enforcement(enforcement: Enforcement) -> Option<String> {
@@ -183,6 +277,11 @@ fn agent(agent: &Agent, files: &mut dyn Files) -> Result<AgentConfig> {
         import_path,
         package: _, // Installed beside Harbor: see `crate::plan`.
         model,
+        base_url,
+        api_key_name,
+        api_format,
+        skip_model_parsing,
+        mcp_servers,
         args,
         secrets,
         env,
@@ -207,6 +306,10 @@ fn agent(agent: &Agent, files: &mut dyn Files) -> Result<AgentConfig> {
         name: name.clone(),
         import_path: import_path.clone(),
         model_name: model.clone(),
+        base_url: base_url.clone(),
+        model_api_key_name: api_key_name.clone(),
+        model_api_format: api_format.map(|format| format.word().to_owned()),
+        skip_model_parsing: *skip_model_parsing,
         n_concurrent: *concurrency,
         override_timeout_sec: *timeout_sec,
         override_setup_timeout_sec: *setup_timeout_sec,
@@ -215,6 +318,7 @@ fn agent(agent: &Agent, files: &mut dyn Files) -> Result<AgentConfig> {
         kwargs,
         env: variables(secrets, env),
         skills: skills.iter().map(|path| files.place(path)).collect::<Result<_>>()?,
+        mcp_servers: mcp_servers.iter().map(server).collect(),
     })
 }
 

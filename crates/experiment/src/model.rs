@@ -4,13 +4,17 @@
 
 mod agent;
 mod compute;
+mod gateway;
 mod schedule;
 mod tasks;
+mod user;
 
-pub use agent::Agent;
-pub use compute::{Compute, Enforcement, ResourceLimits, Tpu};
+pub use agent::{Agent, ApiFormat, McpServer, RemoteServer, StartedServer, Transport};
+pub use compute::{Compute, Enforcement, ImageMount, Mount, PathMount, ResourceLimits, Tpu, VolumeMount};
+pub use gateway::Gateway;
 pub use schedule::{HarborTool, Metric, MetricWord, Retries, ScriptMetric, Timeouts, Verification};
-pub use tasks::{BuiltTasks, LocalTasks, RegistryTasks, TaskSet};
+pub use tasks::{BuiltTasks, GitTasks, LocalTasks, RegistryTasks, TaskSet};
+pub use user::{Bridge, BridgeKind, SimulatedUser};
 
 use std::collections::BTreeMap;
 
@@ -39,9 +43,21 @@ pub struct Experiment {
     pub tasks: Vec<TaskSet>,
     /// The agents. Each of them runs on each task.
     pub agents: Vec<Agent>,
+    /// Texts that are added to the instruction of every task.
+    #[serde(default)]
+    pub extra_instructions: Vec<String>,
+    /// Text files that are added to the instruction of every task, before `extra_instructions`.
+    #[serde(default)]
+    pub extra_instruction_files: Vec<SpecPath>,
+    /// An agent that plays the user in every trial.
+    #[serde(default)]
+    pub simulated_user: Option<SimulatedUser>,
     /// How often each agent runs on each task.
     #[serde(default = "one")]
     pub repetitions: u64,
+    /// The agents' metered way to language models; without it they find what the machine that runs Harbor has.
+    #[serde(default)]
+    pub gateway: Option<Gateway>,
     /// Which of the rewards counts; without it `reward`, or the only one there is.
     #[serde(default)]
     pub reward_key: Option<String>,
@@ -64,6 +80,27 @@ pub struct Experiment {
     /// Which Harbor runs it.
     #[serde(default)]
     pub harbor: HarborTool,
+}
+
+impl Experiment {
+    /// Whether it says something that only the last release of Harbor was tried with.
+    pub fn needs_last(&self) -> bool {
+        let agents = self.agents.iter().any(|agent| {
+            agent.base_url.is_some()
+                || agent.api_key_name.is_some()
+                || agent.api_format.is_some()
+                || agent.skip_model_parsing
+                || !agent.mcp_servers.is_empty()
+        });
+        let is_git = |set: &TaskSet| matches!(set, TaskSet::Git(_));
+        agents
+            || self.tasks.iter().any(is_git)
+            || self.simulated_user.is_some()
+            || !self.extra_instructions.is_empty()
+            || !self.extra_instruction_files.is_empty()
+            || !self.compute.compose.is_empty()
+            || !self.compute.mounts.is_empty()
+    }
 }
 
 fn one() -> u64 {

@@ -48,6 +48,10 @@ pub struct Prepared {
     pub harbor: Option<String>,
     /// Harbor's optional parts.
     pub extras: Vec<String>,
+    /// Whether its agents ask language models through a gateway beside Harbor.
+    pub is_metered: bool,
+    /// Whether its configuration has something that only the last release of Harbor was tried with.
+    pub needs_last: bool,
     /// Seconds after which the run is stopped.
     pub run_sec: Option<f64>,
     /// What the job's own files do not say.
@@ -78,6 +82,7 @@ impl Plan<'_> {
             });
             tasks.push(TaskConfig::at(files.keep(input)));
         }
+        tasks.extend(self.found.fetched.iter().cloned());
         let mut packages = Vec::new();
         for (path, package) in self.packages() {
             self.check_package(&path, package)?;
@@ -97,19 +102,45 @@ impl Plan<'_> {
         let mut config = lowered.config;
         // Which Harbor it is, what is installed beside it, and how it is called are parts of what is run.
         let digest = serde_json::to_vec(&(&config, &arguments, &packages, &lowered.extras, &lowered.harbor))
-            .map(|bytes| Digest::of(&bytes))
+            .map(|bytes| Digest::of(&[bytes, self.models()].concat()))
             .map_err(|error| Error::new(format!("writing the job's configuration: {error}")))?;
+        // The engine reads these where the task lies. What the job is does not hang on where the workspace does.
+        for mount in config.environment.mounts.iter_mut().filter(|mount| mount.kind == "bind") {
+            mount.source = root.join(&mount.source).into_string();
+        }
         config.job_name = format!("{}-{}", experiment.name, &digest.hex()[..DIGITS]);
         record.planned = self.planned();
         let Lowered { harbor, extras, run_sec, .. } = lowered;
-        Ok(Prepared { config, arguments, packages, harbor, extras, run_sec, record, inputs: files.inputs })
+        let is_metered = experiment.gateway.is_some();
+        let needs_last = experiment.needs_last();
+        let inputs = files.inputs;
+        Ok(Prepared {
+            config,
+            arguments,
+            packages,
+            harbor,
+            extras,
+            is_metered,
+            needs_last,
+            run_sec,
+            record,
+            inputs,
+        })
+    }
+
+    /// Which models the agents get by other names: with others it is another job. How much they may use is not: a job whose budget
+    /// was spent goes on with a larger one.
+    fn models(&self) -> Vec<u8> {
+        let aliases = self.document.value.gateway.iter().flat_map(|gateway| &gateway.agents.model_aliases);
+        aliases.flat_map(|(name, model)| format!("{name}\0{model}\0").into_bytes()).collect()
     }
 
     /// How many trials there will be; unknown if Harbor fetches tasks.
     fn planned(&self) -> Option<u64> {
         let experiment = &self.document.value;
         let count = |number: usize| u64::try_from(number).ok();
-        let trials = count(self.found.tasks.len())?.checked_mul(count(experiment.agents.len())?)?;
+        let tasks = self.found.tasks.len().checked_add(self.found.fetched.len())?;
+        let trials = count(tasks)?.checked_mul(count(experiment.agents.len())?)?;
         trials.checked_mul(experiment.repetitions).filter(|_| self.found.datasets.is_empty())
     }
 
@@ -146,7 +177,8 @@ impl Plan<'_> {
     /// all ask for the same.
     fn arguments(&self) -> Result<Vec<String>> {
         let nothing = Vec::new();
-        let fetched = self.found.datasets.first().map(|_| ("tasks of a registry", &nothing));
+        let is_fetched = !(self.found.datasets.is_empty() && self.found.fetched.is_empty());
+        let fetched = is_fetched.then_some(("tasks of a registry or a repository", &nothing));
         let mut wishes =
             self.found.tasks.iter().map(|task| (task.name.as_str(), &task.arguments)).chain(fetched);
         let Some((first, arguments)) = wishes.next() else { return Ok(nothing) };

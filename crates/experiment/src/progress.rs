@@ -11,6 +11,7 @@ use taskwright_harbor::result::{AgentConfig, TrialResult};
 use taskwright_harbor::watch::TrialEvent;
 
 use crate::jobs::Job;
+use crate::waves::Waves;
 
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +38,9 @@ pub struct Progress {
     pub mean: Option<f64>,
     /// Planned trials that have no result.
     pub missing: Vec<Missing>,
+    /// Whether Harbor has said what it plans: before, nothing is known to be missing.
+    #[serde(skip)]
+    pub is_planned_by_harbor: bool,
     /// When Harbor last wrote of the whole job, by its clock on the wall.
     pub updated_at: Option<String>,
 }
@@ -64,6 +68,16 @@ pub struct Missing {
     pub model: Option<String>,
     /// How many.
     pub trials: u64,
+    /// Why, if they were left out.
+    pub why: Option<LeftOut>,
+}
+
+words! {
+    /// Why planned trials were not started.
+    LeftOut {
+        /// As much was spent as the run may spend.
+        Budget = "budget",
+    }
 }
 
 /// What became of the trials that have ended. It is told of them one by one, so that a long job is not read again and
@@ -109,6 +123,11 @@ impl Tally {
         Outcome { reward: chosen.map(|chosen| chosen.value), errored: result.exceptions().next().is_some() }
     }
 
+    /// Adds the trials of one job to those of several.
+    fn add(&mut self, job: &str, other: &Self) {
+        self.trials.extend(other.trials.iter().map(|(trial, outcome)| (format!("{job}/{trial}"), *outcome)));
+    }
+
     /// How many trials have ended.
     pub fn ended(&self) -> u64 {
         count(self.trials.len())
@@ -130,8 +149,73 @@ impl Tally {
     }
 }
 
-/// Looks at a job's folder.
+/// Looks at a job's folder, or at those of its waves.
 pub fn look(job: &Job) -> Result<Progress> {
+    match Waves::of(job) {
+        Some(waves) => look_at_waves(job, &waves),
+        None => look_at_one(job, &mut Tally::new(None)),
+    }
+}
+
+fn look_at_waves(job: &Job, waves: &Waves) -> Result<Progress> {
+    let record = job.record();
+    let runner = job.runner();
+    let reward_key = record.as_ref().and_then(|record| record.reward_key.clone());
+    let why = waves.line.filter(|line| line.is_reached && runner.is_none()).map(|_| LeftOut::Budget);
+    let mut all = Tally::new(reward_key.as_deref());
+    let (mut running, mut finished, mut updated_at) = (0, true, None);
+    let mut missing: BTreeMap<(String, String, Option<String>, Option<LeftOut>), u64> = BTreeMap::new();
+    for (wave, part) in waves.waves.iter().zip(waves.jobs(job)) {
+        // Planned trials stand in Harbor's own lock once it has begun, and in ours before.
+        let begun = part.exists().then(|| look_at_one(&part, &mut all)).transpose()?;
+        finished &= begun.as_ref().is_some_and(|progress| progress.state == State::Finished);
+        if let Some(progress) = begun.filter(|progress| progress.is_planned_by_harbor) {
+            running += progress.running;
+            updated_at = progress.updated_at.or(updated_at);
+            for Missing { task, agent, model, trials, why: _ } in progress.missing {
+                *missing.entry((task, agent, model, None)).or_default() += trials;
+            }
+            continue;
+        }
+        for (agent, model) in &wave.agents {
+            for task in &wave.tasks {
+                *missing.entry((task.clone(), agent.clone(), model.clone(), why)).or_default() +=
+                    wave.attempts;
+            }
+        }
+    }
+    let missing = missing
+        .into_iter()
+        .map(|((task, agent, model, why), trials)| Missing { task, agent, model, trials, why })
+        .collect();
+    Ok(Progress {
+        job: job.name.clone(),
+        planned: record.as_ref().and_then(|record| record.planned),
+        experiment: record.map_or_else(String::new, |record| record.experiment),
+        state: match (&runner, finished) {
+            (Some(_), _) => State::Running,
+            (None, true) => State::Finished,
+            (None, false) => State::Stopped,
+        },
+        process: process(runner),
+        ended: all.ended(),
+        graded: all.graded(),
+        errored: all.errored(),
+        running,
+        mean: all.mean(),
+        missing,
+        is_planned_by_harbor: true,
+        updated_at,
+    })
+}
+
+/// The number of a process that runs a job.
+fn process(runner: Option<String>) -> Option<u32> {
+    runner.and_then(|runner| runner.rsplit(' ').next()?.parse().ok())
+}
+
+/// Looks at the folder of one job of Harbor's. What has become of its trials is added to `all`, too.
+fn look_at_one(job: &Job, all: &mut Tally) -> Result<Progress> {
     let record = job.record();
     let runner = job.runner();
     let unreadable = |error: &dyn std::fmt::Display| Error::new(error.to_string());
@@ -166,8 +250,10 @@ pub fn look(job: &Job) -> Result<Progress> {
     let missing = planned
         .into_iter()
         .filter(|(_, trials)| *trials > 0)
-        .map(|((task, agent, model), trials)| Missing { task, agent, model, trials })
+        .map(|((task, agent, model), trials)| Missing { task, agent, model, trials, why: None })
         .collect();
+    all.add(&job.name, &tally);
+    let is_planned_by_harbor = lock.is_some();
     let of_lock = lock.map(|lock| count(lock.trials.len()));
     let of_record = record.as_ref().and_then(|record| record.planned);
     Ok(Progress {
@@ -178,7 +264,7 @@ pub fn look(job: &Job) -> Result<Progress> {
             (None, Some(_)) => State::Finished,
             (None, None) => State::Stopped,
         },
-        process: runner.and_then(|runner| runner.rsplit(' ').next()?.parse().ok()),
+        process: process(runner),
         planned: of_lock.or(result.n_total_trials).or(of_record),
         ended: tally.ended(),
         graded: tally.graded(),
@@ -186,6 +272,7 @@ pub fn look(job: &Job) -> Result<Progress> {
         running: begun,
         mean: tally.mean(),
         missing,
+        is_planned_by_harbor,
         updated_at: result.updated_at.map(|time| time.to_string()),
     })
 }

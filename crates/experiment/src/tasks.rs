@@ -8,14 +8,14 @@ use taskwright_base::text::{nearest, one_of};
 use taskwright_base::{Result, failed};
 use taskwright_builder::Workspace;
 use taskwright_builder::lock::{Lock, LockEntry};
-use taskwright_harbor::job_config::DatasetConfig;
+use taskwright_harbor::job_config::{DatasetConfig, TaskConfig};
 use taskwright_harbor::names::{collisions, trial_stem};
 use taskwright_language::Diagnostic;
 use taskwright_language::document::Document;
 use taskwright_language::pattern::Pattern;
 
 use crate::error::ExperimentError;
-use crate::model::{BuiltTasks, Experiment, LocalTasks, RegistryTasks, TaskSet};
+use crate::model::{BuiltTasks, Experiment, GitTasks, LocalTasks, RegistryTasks, TaskSet};
 
 /// A task that a manifest names, before it is copied.
 #[derive(Debug, Clone)]
@@ -37,6 +37,8 @@ pub struct FoundTask {
 pub struct FoundTasks {
     /// Tasks on this machine, in the order of the sources and then of their names.
     pub tasks: Vec<FoundTask>,
+    /// Tasks that Harbor fetches from repositories.
+    pub fetched: Vec<TaskConfig>,
     /// Datasets that Harbor fetches.
     pub datasets: Vec<DatasetConfig>,
 }
@@ -61,9 +63,16 @@ pub fn find(workspace: &Workspace, document: &Document<Experiment>) -> Result<Fo
                 local(workspace, document, (index, set), &mut found.tasks, &mut mistakes)?;
             }
             TaskSet::Registry(set) => found.datasets.push(dataset(set)),
+            TaskSet::Git(set) => found.fetched.extend(fetched(set)),
         }
     }
-    refuse_twins(document, &found.tasks, &mut mistakes);
+    let fetched = document.value.tasks.iter().enumerate().flat_map(|(index, set)| {
+        let paths = if let TaskSet::Git(set) = set { set.paths.as_slice() } else { &[] };
+        paths.iter().filter_map(move |path| Some((Utf8Path::new(path).file_name()?, index)))
+    });
+    let named: Vec<(&str, usize)> =
+        found.tasks.iter().map(|task| (task.name.as_str(), task.source)).chain(fetched).collect();
+    refuse_twins(document, &named, &mut mistakes);
     if mistakes.is_empty() { Ok(found) } else { Err(ExperimentError::manifest(mistakes)) }
 }
 
@@ -259,6 +268,15 @@ fn matching(
     matched
 }
 
+fn fetched(set: &GitTasks) -> impl Iterator<Item = TaskConfig> {
+    let GitTasks { git, commit, paths } = set;
+    paths.iter().map(|path| TaskConfig {
+        git_url: Some(git.clone()),
+        git_commit_id: Some(commit.clone()),
+        ..TaskConfig::at(path)
+    })
+}
+
 fn dataset(set: &RegistryTasks) -> DatasetConfig {
     let RegistryTasks { registry, version, digest, registry_path, registry_url, include, exclude, limit } =
         set;
@@ -278,13 +296,13 @@ fn dataset(set: &RegistryTasks) -> DatasetConfig {
 }
 
 /// Reports tasks whose trials could not be told apart.
-fn refuse_twins(document: &Document<Experiment>, tasks: &[FoundTask], mistakes: &mut Vec<Diagnostic>) {
-    for twins in collisions(tasks.iter().map(|task| task.name.as_str())) {
+fn refuse_twins(document: &Document<Experiment>, tasks: &[(&str, usize)], mistakes: &mut Vec<Diagnostic>) {
+    for twins in collisions(tasks.iter().map(|(name, _)| *name)) {
         let stem = trial_stem(twins[0]).to_lowercase();
         let sources: Vec<usize> = tasks
             .iter()
-            .filter(|task| trial_stem(&task.name).to_lowercase() == stem)
-            .map(|task| task.source)
+            .filter(|(name, _)| trial_stem(name).to_lowercase() == stem)
+            .map(|(_, source)| *source)
             .collect();
         let [first, .., last] = sources.as_slice() else { continue };
         let (first, last) = (first.to_string(), last.to_string());

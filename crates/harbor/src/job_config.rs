@@ -71,6 +71,15 @@ pub struct JobConfig {
     /// Further files to keep of each trial: paths, or tables as in task.toml.
     #[serde(skip_serializing_if = "is_default")]
     pub artifacts: Vec<Value>,
+    /// An agent that plays the user in every trial.
+    #[serde(skip_serializing_if = "is_default")]
+    pub user_agent: Option<UserAgentConfig>,
+    /// Files whose texts are added to every task's instruction.
+    #[serde(skip_serializing_if = "is_default")]
+    pub extra_instruction_paths: Vec<PathBuf>,
+    /// Texts that are added after those.
+    #[serde(skip_serializing_if = "is_default")]
+    pub extra_instructions: Vec<String>,
 }
 
 impl JobConfig {
@@ -192,6 +201,9 @@ pub struct EnvironmentConfig {
     /// Tensor processors in place of what the task says: `{"type": ..., "topology": ...}`.
     #[serde(skip_serializing_if = "is_default")]
     pub override_tpu: Option<Value>,
+    /// Further mounts of the agent's container.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mounts: Vec<MountConfig>,
     /// Further compose files; absolute.
     #[serde(skip_serializing_if = "is_default")]
     pub extra_docker_compose: Vec<PathBuf>,
@@ -220,6 +232,45 @@ impl EnvironmentConfig {
     pub fn is_docker(&self) -> bool {
         self.import_path.is_none() && self.kind.as_deref().is_none_or(|kind| kind == "docker")
     }
+}
+
+/// A mount, as compose files have it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MountConfig {
+    /// `bind`, `volume` or `image`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// A path of this machine, absolute; or the name of a volume or of an image.
+    pub source: String,
+    /// Where the container has it.
+    pub target: String,
+    /// Whether the container may not write in it; written only if so.
+    #[serde(skip_serializing_if = "is_default")]
+    pub read_only: bool,
+    /// What only a `bind` has.
+    #[serde(skip_serializing_if = "is_default")]
+    pub bind: Option<BindConfig>,
+    /// What only a `volume` has.
+    #[serde(skip_serializing_if = "is_default")]
+    pub volume: Option<SubpathConfig>,
+    /// What only an `image` has.
+    #[serde(skip_serializing_if = "is_default")]
+    pub image: Option<SubpathConfig>,
+}
+
+/// What only a mount of a path has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BindConfig {
+    /// Whether a path that is not there is made; Harbor takes no other value than no.
+    pub create_host_path: bool,
+}
+
+/// A part of a volume, or of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SubpathConfig {
+    /// A folder in it.
+    pub subpath: String,
 }
 
 /// How verifiers run.
@@ -259,6 +310,18 @@ pub struct AgentConfig {
     /// The model, `provider/name`.
     #[serde(skip_serializing_if = "is_default")]
     pub model_name: Option<String>,
+    /// The address that it asks, in place of the one that it finds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub base_url: Option<String>,
+    /// The environment variable that holds its key.
+    #[serde(skip_serializing_if = "is_default")]
+    pub model_api_key_name: Option<String>,
+    /// In which words it asks: `openai_chat_completions` ...
+    #[serde(skip_serializing_if = "is_default")]
+    pub model_api_format: Option<String>,
+    /// Whether the model's name reaches it as it is, and no provider is read from it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub skip_model_parsing: bool,
     /// How many of this agent's trials run at once.
     #[serde(skip_serializing_if = "is_default")]
     pub n_concurrent: Option<u64>,
@@ -283,6 +346,62 @@ pub struct AgentConfig {
     /// Folders of skills.
     #[serde(skip_serializing_if = "is_default")]
     pub skills: Vec<String>,
+    /// Servers of tools.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mcp_servers: Vec<McpServerConfig>,
+}
+
+/// A server of tools that an agent may use.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct McpServerConfig {
+    /// Its name.
+    pub name: String,
+    /// `sse`, `streamable-http` or `stdio`.
+    pub transport: String,
+    /// Its address.
+    #[serde(skip_serializing_if = "is_default")]
+    pub url: Option<String>,
+    /// The command that starts it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub command: Option<String>,
+    /// That command's arguments.
+    #[serde(skip_serializing_if = "is_default")]
+    pub args: Vec<String>,
+    /// Headers of its requests. A secret is written `${NAME}`, never as its value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// An agent that plays the user.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserAgentConfig {
+    /// Who it is.
+    #[serde(flatten)]
+    pub agent: AgentConfig,
+    /// The file that describes the person.
+    #[serde(skip_serializing_if = "is_default")]
+    pub user_persona_path: Option<PathBuf>,
+    /// The file around the task's instruction.
+    #[serde(skip_serializing_if = "is_default")]
+    pub user_prompt_template_path: Option<PathBuf>,
+    /// How it talks with the agent.
+    pub bridge: BridgeConfig,
+}
+
+/// How a simulated user talks with the agent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BridgeConfig {
+    /// `acp`.
+    pub kind: String,
+    /// The file that tells the user how.
+    #[serde(skip_serializing_if = "is_default")]
+    pub prompt_path: Option<PathBuf>,
+    /// Its arguments.
+    #[serde(skip_serializing_if = "is_default")]
+    pub kwargs: BTreeMap<String, Value>,
 }
 
 /// A set of tasks: a folder (`path`), or one that a registry knows (`name` with `version` or `ref`).
@@ -321,13 +440,19 @@ pub struct DatasetConfig {
     pub n_tasks: Option<u64>,
 }
 
-/// One task: a folder (`path`), or a package of the hub (`name` with `ref`).
+/// One task: a folder (`path`), one of a repository (`git_url` as well), or a package of the hub (`name` with `ref`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskConfig {
-    /// The task's folder; absolute.
+    /// The task's folder; absolute, or in its repository.
     #[serde(skip_serializing_if = "is_default")]
     pub path: Option<PathBuf>,
+    /// The repository.
+    #[serde(skip_serializing_if = "is_default")]
+    pub git_url: Option<String>,
+    /// Its commit.
+    #[serde(skip_serializing_if = "is_default")]
+    pub git_commit_id: Option<String>,
     /// `org/name` on the hub.
     #[serde(skip_serializing_if = "is_default")]
     pub name: Option<String>,

@@ -56,6 +56,8 @@ pub mod digest;
 #[cfg(feature = "runs")]
 pub mod document;
 #[cfg(feature = "runs")]
+pub mod endpoints;
+#[cfg(feature = "runs")]
 pub mod exceptions;
 #[cfg(feature = "runs")]
 pub mod job;

@@ -14,15 +14,22 @@ pub struct Release {
     pub has_error_policies: bool,
     /// Whether `harbor run --dry-run` reads a configuration without running it.
     pub has_dry_run: bool,
+    /// Whether that says where each agent would ask a language model.
+    pub says_endpoints: bool,
+}
+
+/// One that lacks most of what the last one has.
+const fn old(version: &'static str, has_dry_run: bool) -> Release {
+    Release { version, has_error_policies: false, has_dry_run, says_endpoints: false }
 }
 
 /// The releases that were tried, the oldest first.
 pub const TRIED: [Release; 5] = [
-    Release { version: "0.20.0", has_error_policies: false, has_dry_run: false },
-    Release { version: "0.21.0", has_error_policies: false, has_dry_run: false },
-    Release { version: "0.22.0", has_error_policies: false, has_dry_run: false },
-    Release { version: "0.23.0", has_error_policies: false, has_dry_run: true },
-    Release { version: HARBOR_VERSION, has_error_policies: true, has_dry_run: true },
+    old("0.20.0", false),
+    old("0.21.0", false),
+    old("0.22.0", false),
+    old("0.23.0", true),
+    Release { version: HARBOR_VERSION, has_error_policies: true, has_dry_run: true, says_endpoints: true },
 ];
 
 impl Release {

@@ -1,6 +1,7 @@
 //! A gateway of this process, for whoever it starts: on loopback, with one token, for as long as that runs.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use anyhow::Context as _;
 use taskwright_base::Result;
 use taskwright_base::process::{self, Limits};
 use taskwright_gateway::{
-    Config, Door, Gateway, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
+    Config, Door, Gateway, Money, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
 };
 use tempfile::TempDir;
 
@@ -34,12 +35,12 @@ pub struct HostGateway {
     address: SocketAddr,
     id: TokenId,
     token: Token,
-    /// Its journal: what it says is over with the process.
-    _state: TempDir,
+    /// Its journal, where what that says is over with the process.
+    _state: Option<TempDir>,
 }
 
 impl HostGateway {
-    /// Starts it.
+    /// Starts it. What it counts is forgotten when it ends.
     ///
     /// # Errors
     /// The config makes no sense, or nothing can be listened at.
@@ -48,17 +49,53 @@ impl HostGateway {
             .prefix("taskwright-gateway-")
             .tempdir()
             .context("making a temporary folder")?;
+        let started = Self::start_in(state.path(), config, upstream, listen, what)?;
+        Ok(Self { _state: Some(state), ..started })
+    }
+
+    /// The same with a folder of its own, where what it counted before is read, and counts.
+    ///
+    /// # Errors
+    /// The config makes no sense, nothing can be listened at, or the folder is in use or damaged.
+    pub fn start_in(
+        state: &Path,
+        config: Config,
+        upstream: Upstream,
+        listen: SocketAddr,
+        what: &str,
+    ) -> anyhow::Result<Self> {
         let gateway = Gateway::start(Setup {
             config,
             upstream,
-            state: state.path().to_owned(),
+            state: state.to_owned(),
             producer: None,
             evaluation: Some(listen),
             control: None,
         })?;
+        // One that was killed has left a token that is still valid.
+        gateway.handle().revoke_all(Door::Evaluation)?;
         let (id, token) = gateway.handle().mint(Scope::Evaluation, what)?;
         let address = gateway.address(Door::Evaluation).unwrap_or(listen);
-        Ok(Self { gateway, address, id, token, _state: state })
+        Ok(Self { gateway, address, id, token, _state: None })
+    }
+
+    /// Its address as clients have it, without a path.
+    pub fn root(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What opens it: nothing that is kept may hold this.
+    pub fn token(&self) -> &str {
+        self.token.show()
+    }
+
+    /// What was spent until now, by what its folder says of earlier ones, too.
+    ///
+    /// # Errors
+    /// None: the scope is its own.
+    pub fn spent(&self) -> Result<Money> {
+        let budget = self.gateway.handle().budget(Scope::Evaluation)?;
+        Ok(budget.map(|budget| budget.spent.cost).unwrap_or_default())
     }
 
     /// What its clients find in their environment: under every name that they look for.

@@ -27,6 +27,9 @@ pub fn start(arguments: &Arguments, job: &Job, experiment: &str) -> anyhow::Resu
     for pair in &arguments.set {
         command.args(["--set", pair]);
     }
+    if let Some(most) = arguments.max_usd {
+        command.arg("--max-usd").arg(most.as_dollars().to_string());
+    }
     if arguments.failed {
         command.arg("--failed");
     }

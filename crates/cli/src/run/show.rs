@@ -83,8 +83,9 @@ fn words(running: u64, graded: u64, errored: u64, mean: Option<f64>) -> String {
 pub fn missing(progress: &Progress) {
     for missing in progress.missing.iter().take(MOST_LINES) {
         let model = missing.model.as_ref().map(|model| format!(" ({})", clean(model))).unwrap_or_default();
+        let why = missing.why.map(|why| format!(": {why}")).unwrap_or_default();
         say(&format!(
-            "missing: {} of {}{model} on {}",
+            "missing: {} of {}{model} on {}{why}",
             missing.trials,
             clean(&missing.agent),
             clean(&missing.task)

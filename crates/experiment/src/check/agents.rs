@@ -2,7 +2,8 @@
 
 use taskwright_language::check::{self, Context, refuse_doubles};
 
-use super::{filled, positive, secrets};
+use super::rules::{filled, positive};
+use super::{connection, secrets};
 use crate::model::{Agent, Experiment};
 
 /// Arguments that a field of its own says.
@@ -35,11 +36,15 @@ pub fn check(context: &mut Context<'_, Experiment>) {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one rule after the other, in the order of the fields")]
-fn one(context: &mut Context<'_, Experiment>, table: &[&str; 2], agent: &Agent) {
-    let [agents, index] = *table;
-    let at = |key: &'static str| [agents, index, key];
-    match (&agent.name, &agent.import_path) {
+/// That it is one agent: of Harbor's, or a class.
+pub fn who(
+    context: &mut Context<'_, Experiment>,
+    table: &[&str],
+    name: Option<&str>,
+    import_path: Option<&str>,
+) {
+    let at = |key: &'static str| [table, &[key]].concat();
+    match (name, import_path) {
         (None, None) => context.error(
             table,
             "the agent has neither a name nor a class",
@@ -70,6 +75,12 @@ fn one(context: &mut Context<'_, Experiment>, table: &[&str; 2], agent: &Agent) 
             }
         }
     }
+}
+
+fn one(context: &mut Context<'_, Experiment>, table: &[&str; 2], agent: &Agent) {
+    let [agents, index] = *table;
+    let at = |key: &'static str| [agents, index, key];
+    who(context, table, agent.name.as_deref(), agent.import_path.as_deref());
     if agent.package.is_some() && agent.import_path.is_none() {
         context.error(
             &at("package"),
@@ -78,6 +89,7 @@ fn one(context: &mut Context<'_, Experiment>, table: &[&str; 2], agent: &Agent) 
         );
     }
     filled(context, &at("model"), agent.model.as_deref());
+    connection::check(context, table, agent);
     prompts(context, &at, agent);
     for (key, value) in [
         ("timeout_sec", agent.timeout_sec),

@@ -3,7 +3,8 @@
 use taskwright_harbor::{HARBOR_VERSION, Release, tried};
 use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
 
-use super::{positive, secrets};
+use super::rules::positive;
+use super::secrets;
 use crate::model::{Experiment, Metric};
 
 /// The environments of Harbor 0.26 that give a container the disk it asks for; the others take no notice.
@@ -192,6 +193,13 @@ fn harbor(context: &mut Context<'_, Experiment>) {
                 place,
                 format!("Taskwright drives Harbor {}, not {}", tried(), version.escape_debug()),
                 "other releases name files and fields differently, and ignore what they do not know",
+            );
+        } else if context.value().needs_last() && version != HARBOR_VERSION {
+            context.error(
+                place,
+                format!("this manifest says what was tried with Harbor {HARBOR_VERSION} alone"),
+                "it is about models, servers of tools, compose files, mounts, instructions, users or tasks of a repository; leave \
+                 `version` out, or take those out",
             );
         } else if says_what_to_retry && release.is_some_and(|release| !release.has_error_policies) {
             context.error(

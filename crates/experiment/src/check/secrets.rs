@@ -9,7 +9,7 @@ use taskwright_language::check::{self, Context, is_env_name};
 use crate::model::Experiment;
 
 /// The variable that a value is taken from: `${NAME}`.
-fn template(value: &str) -> Option<&str> {
+pub fn template(value: &str) -> Option<&str> {
     value.strip_prefix("${")?.strip_suffix('}').filter(|name| is_env_name(name))
 }
 

@@ -1,9 +1,11 @@
 //! Sources of tasks: that each can name something, and names it for good.
 
+use camino::{Utf8Component, Utf8Path};
 use taskwright_language::check::{self, Context, at_least_one, refuse_doubles};
 use taskwright_language::pattern::Pattern;
 
-use crate::model::{Experiment, RegistryTasks, TaskSet};
+use super::rules::filled;
+use crate::model::{Experiment, GitTasks, RegistryTasks, TaskSet};
 
 pub fn check(context: &mut Context<'_, Experiment>) {
     let experiment = context.value();
@@ -11,7 +13,8 @@ pub fn check(context: &mut Context<'_, Experiment>) {
         context.error(
             &["tasks"],
             "there is no task",
-            "write `[[tasks]]` and below it `built = [\"...\"]`, `path = \"...\"` or `registry = \"...\"`",
+            "write `[[tasks]]` and below it `built = [\"...\"]`, `path = \"...\"`, `registry = \"...\"` or \
+             `git = \"...\"`",
         );
     }
     for (index, set) in experiment.tasks.iter().enumerate() {
@@ -33,6 +36,7 @@ pub fn check(context: &mut Context<'_, Experiment>) {
                 names(context, &["tasks", &index, "exclude"], &local.exclude);
             }
             TaskSet::Registry(tasks) => registry(context, &index, tasks),
+            TaskSet::Git(tasks) => git(context, &index, tasks),
         }
     }
 }
@@ -48,6 +52,43 @@ fn names(context: &mut Context<'_, Experiment>, path: &[&str], patterns: &[Strin
         }
     }
     refuse_doubles(context, path, patterns, "pattern");
+}
+
+fn git(context: &mut Context<'_, Experiment>, index: &str, tasks: &GitTasks) {
+    let host = tasks.git.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+    if host.split_once('@').is_some_and(|(user, _)| user.contains(':')) {
+        let place = ["tasks", index, "git"];
+        context.hide(&place);
+        context.error(
+            &place,
+            "a password stands in the address",
+            "take it out, and let git ask its own helper",
+        );
+    }
+    filled(context, &["tasks", index, "git"], Some(&tasks.git));
+    if tasks.commit.len() != 40 || !tasks.commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        context.error(
+            &["tasks", index, "commit"],
+            format!("`{}` is not a commit, so the tasks are not pinned", tasks.commit.escape_debug()),
+            "write its 40 digits: `git rev-parse HEAD` prints them",
+        );
+    }
+    if tasks.paths.is_empty() {
+        context.error(&["tasks", index, "paths"], "no task is named", "name their folders in the repository");
+    }
+    for (at, path) in tasks.paths.iter().enumerate() {
+        let path = Utf8Path::new(path);
+        let is_inside = path.components().all(|part| matches!(part, Utf8Component::Normal(_)));
+        if path.as_str().is_empty() || !is_inside {
+            let place = ["tasks", index, "paths", &at.to_string()].map(str::to_owned);
+            context.error(
+                &place.each_ref().map(String::as_str),
+                format!("`{}` is no folder of the repository", path.as_str().escape_debug()),
+                "write it from the repository's root, without `.` and `..`",
+            );
+        }
+    }
+    refuse_doubles(context, &["tasks", index, "paths"], &tasks.paths, "folder");
 }
 
 fn registry(context: &mut Context<'_, Experiment>, index: &str, tasks: &RegistryTasks) {

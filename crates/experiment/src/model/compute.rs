@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use taskwright_language::model::SpecPath;
 
 /// Where the trials run, and what they may use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,9 +30,77 @@ pub struct Compute {
     /// Hosts that environments may reach besides those of the task, where a task closes the network.
     #[serde(default)]
     pub allowed_hosts: Vec<String>,
+    /// Further compose files, laid over that of each task; it is the agents' environment only, not the verifiers'.
+    #[serde(default)]
+    pub compose: Vec<SpecPath>,
+    /// What the agents' containers have besides, and the verifiers' not.
+    #[serde(default)]
+    pub mounts: Vec<Mount>,
     /// What the trials may use. What is not said is what each task says.
     #[serde(default)]
     pub resource_limits: ResourceLimits,
+}
+
+/// What a container has besides: a file or a folder of this workspace, a volume, or an image's files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Mount {
+    /// A file or a folder.
+    Path(PathMount),
+    /// A volume.
+    Volume(VolumeMount),
+    /// An image's files.
+    Image(ImageMount),
+}
+
+/// A file or a folder of this workspace. Trials see the copy that was made when the job was begun, and cannot write in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathMount {
+    /// The file or the folder.
+    pub path: SpecPath,
+    /// Where containers have it; absolute.
+    pub target: String,
+}
+
+/// A volume of the container engine. What trials write in it the next ones find.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeMount {
+    /// Its name.
+    pub volume: String,
+    /// Where containers have it; absolute.
+    pub target: String,
+    /// Whether trials cannot write in it.
+    #[serde(default)]
+    pub read_only: bool,
+    /// A folder in it, instead of all of it.
+    #[serde(default)]
+    pub subpath: Option<String>,
+}
+
+/// The files of an image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImageMount {
+    /// Its name.
+    pub image: String,
+    /// Where containers have them; absolute.
+    pub target: String,
+    /// A folder in it, instead of all of it.
+    #[serde(default)]
+    pub subpath: Option<String>,
+}
+
+impl Mount {
+    /// Where containers have it.
+    pub fn target(&self) -> &str {
+        match self {
+            Self::Path(mount) => &mount.target,
+            Self::Volume(mount) => &mount.target,
+            Self::Image(mount) => &mount.target,
+        }
+    }
 }
 
 impl Default for Compute {
@@ -43,6 +112,8 @@ impl Default for Compute {
             force_build: false,
             keep: false,
             allowed_hosts: Vec::new(),
+            compose: Vec::new(),
+            mounts: Vec::new(),
             resource_limits: ResourceLimits::default(),
         }
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use taskwright_language::model::SpecPath;
 
-/// One source of tasks: `built = [...]`, `path = "..."` or `registry = "..."`.
+/// One source of tasks: `built = [...]`, `path = "..."`, `registry = "..."` or `git = "..."`.
 ///
 /// In patterns `*` is anything, `?` one character, `[a-z]` one of these and `{a,b}` one of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +16,20 @@ pub enum TaskSet {
     Local(LocalTasks),
     /// A dataset of a registry.
     Registry(RegistryTasks),
+    /// Tasks of a repository.
+    Git(GitTasks),
+}
+
+/// Tasks of a git repository, at a commit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GitTasks {
+    /// The repository's address, as `git clone` takes it.
+    pub git: String,
+    /// The commit: 40 hexadecimal digits.
+    pub commit: String,
+    /// The tasks' folders in it.
+    pub paths: Vec<String>,
 }
 
 /// Tasks that the specs of this workspace describe.

@@ -7,9 +7,11 @@ use crate::support::Space;
 use serde_json::{Value, json};
 use taskwright_experiment::dispatch::Harbor;
 use taskwright_experiment::model::{
-    Agent, Compute, Experiment, HarborTool, LocalTasks, RegistryTasks, ResourceLimits, Retries, TaskSet,
-    Timeouts, Tpu, Verification,
+    Agent, Bridge, Compute, Experiment, GitTasks, HarborTool, LocalTasks, McpServer, RegistryTasks,
+    RemoteServer, ResourceLimits, Retries, SimulatedUser, StartedServer, TaskSet, Timeouts, Tpu,
+    Verification,
 };
+use taskwright_experiment::plan::Prepared;
 use taskwright_testing::{has_harbor, test};
 
 /// A manifest in which nothing has its default.
@@ -17,6 +19,8 @@ const FULL: &str = r#"
 extends = "base.toml"
 name = "full"
 description = "Everything at once"
+extra_instructions = ["Be quick.", "Be kind."]
+extra_instruction_files = ["prompt.md"]
 repetitions = 3
 reward_key = "score"
 metrics = ["mean", "max", "min", "sum", { script = "metric.py" }]
@@ -37,9 +41,22 @@ include = ["a*"]
 exclude = ["ab"]
 limit = 2
 
+[[tasks]]
+git = "https://example.org/bench.git"
+commit = "0123456789abcdef0123456789abcdef01234567"
+paths = ["tasks/first", "second"]
+
 [[agents]]
 name = "claude-code"
 model = "${model}"
+base_url = "https://models.example.org/v1"
+api_key_name = "TRY_TOKEN"
+api_format = "anthropic_messages"
+skip_model_parsing = true
+mcp_servers = [
+  { name = "search", url = "https://tools.example.org/mcp", transport = "sse", headers = { Authorization = "Bearer $${TRY_TOKEN}", X-Team = "a" } },
+  { name = "files", command = "serve", args = ["--root", "/app"] },
+]
 args = { max_turns = 7, version = "2.0.1", odd = [1e-7, "1e3", "012", "on", "1:30", "2024-01-01", "~", "- a", "a: b\n# c", "", " é"] }
 secrets = ["TRY_TOKEN"]
 env = { TRY_LEVEL = "yes", TRY_OTHER = "$${TRY_TOKEN}" }
@@ -57,9 +74,23 @@ import_path = "my_agent.core:MyAgent"
 package = "package"
 system_prompt = "prompt.md"
 
+[simulated_user]
+name = "codex"
+model = "openai/user"
+args = { version = "0.1" }
+secrets = ["TRY_TOKEN"]
+env = { TRY_USER = "yes" }
+persona = "persona.md"
+prompt_template = "template.md"
+
+[simulated_user.bridge]
+prompt = "bridge.md"
+args = { adapter_version = "1.0" }
+
 [compute]
 backend = "gke"
 args = { cluster_name = "c", region = "r", namespace = "n", registry_location = "l", registry_name = "x" }
+compose = ["more.yaml"]
 env = { TRY_ENV = "1e3" }
 force_build = true
 keep = true
@@ -115,6 +146,9 @@ fn space() -> Space {
     space.write("registry.json", "[]");
     space.write("metric.py", "print(1)\n");
     space.write("prompt.md", "Be brief: \"yes\"\n\tand #no\n");
+    space.write("persona.md", "You are in a hurry.\n");
+    space.write("bridge.md", "Ask once.\n");
+    space.write("more.yaml", "services: {}\n");
     space.write("template.md", "First think.\n{{ instruction }}\n");
     space.write("skill/SKILL.md", "---\nname: skill\n---\n");
     space.write("verifier/setup.py", "from setuptools import setup\nsetup(name='my-verifier')\n");
@@ -144,22 +178,10 @@ fn every_field_reaches_harbor() {
     let space = space();
     let document = space.load("full.toml");
     let prepared = space.prepare("full.toml").unwrap();
-    let yaml = prepared.yaml().unwrap();
 
     // What Harbor makes of the file; without a Harbor, what the file says.
     let config: Value = if has_harbor() {
-        space.write("harbor.yaml", &yaml);
-        let output = Command::new("harbor")
-            .args(["run", "-c", "harbor.yaml", "--yes", "--print-config"])
-            .current_dir(&space.root)
-            .env("TRY_TOKEN", "sk-never-written")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-        assert!(!said.contains("sk-never-written"));
-        serde_json::from_str(&said).unwrap()
+        as_harbor_has_it(&space, &prepared)
     } else {
         serde_json::to_value(&prepared.config).unwrap()
     };
@@ -179,7 +201,11 @@ fn every_field_reaches_harbor() {
         description: _, // For people.
         tasks,
         agents,
+        extra_instructions,
+        extra_instruction_files: _,
+        simulated_user,
         repetitions,
+        gateway: _, // Harbor is told nothing of it: see `crate::gateway`.
         reward_key,
         compute,
         retries,
@@ -201,14 +227,26 @@ fn every_field_reaches_harbor() {
     }
     is("/metrics/4/kwargs/script_path", json!(copies(&config["metrics"], "/metric.py")));
 
-    let [TaskSet::Local(LocalTasks { path: _, include, exclude }), TaskSet::Registry(registry)] =
-        tasks.as_slice()
+    let [
+        TaskSet::Local(LocalTasks { path: _, include, exclude }),
+        TaskSet::Registry(registry),
+        TaskSet::Git(GitTasks { git, commit, paths }),
+    ] = tasks.as_slice()
     else {
         panic!("{tasks:?}");
     };
+    is("/extra_instructions", json!(extra_instructions));
+    is("/extra_instruction_paths/0", json!(copies(&config["extra_instruction_paths"], "/prompt.md")));
+    for (index, path) in paths.iter().enumerate() {
+        let index = index + 1;
+        is(&format!("/tasks/{index}/path"), json!(path));
+        is(&format!("/tasks/{index}/git_url"), json!(git));
+        is(&format!("/tasks/{index}/git_commit_id"), json!(commit));
+    }
+    assert_eq!(paths.len(), 2);
     assert_eq!((include.len(), exclude.len()), (2, 1));
     is("/tasks/0/path", json!(copies(&config["tasks"], "/one")));
-    assert_eq!(config["tasks"].as_array().unwrap().len(), 1);
+    assert_eq!(config["tasks"].as_array().unwrap().len(), 3);
     let RegistryTasks {
         registry,
         version,
@@ -232,6 +270,11 @@ fn every_field_reaches_harbor() {
         import_path: _,
         package: _,
         model,
+        base_url,
+        api_key_name,
+        api_format,
+        skip_model_parsing,
+        mcp_servers,
         args,
         secrets: _,
         env: _,
@@ -247,6 +290,49 @@ fn every_field_reaches_harbor() {
     is("/agents/0/name", json!(name));
     is("/agents/0/model_name", json!(model));
     assert_eq!(model.as_deref(), Some("provider/name"));
+    is("/agents/0/base_url", json!(base_url));
+    is("/agents/0/model_api_key_name", json!(api_key_name));
+    is("/agents/0/model_api_format", json!(api_format.map(|format| format.word())));
+    is("/agents/0/skip_model_parsing", json!(skip_model_parsing));
+    assert!(*skip_model_parsing && base_url.is_some() && api_key_name.is_some() && api_format.is_some());
+    let [McpServer::Remote(remote), McpServer::Started(started)] = mcp_servers.as_slice() else {
+        panic!("{mcp_servers:?}")
+    };
+    let RemoteServer { url, name, transport: _, headers } = remote;
+    is("/agents/0/mcp_servers/0/url", json!(url));
+    is("/agents/0/mcp_servers/0/name", json!(name));
+    is("/agents/0/mcp_servers/0/transport", json!("sse"));
+    is("/agents/0/mcp_servers/0/headers", json!(headers));
+    assert_eq!(headers["Authorization"], "Bearer ${TRY_TOKEN}");
+    let StartedServer { command, name, args: arguments } = started;
+    is("/agents/0/mcp_servers/1/command", json!(command));
+    is("/agents/0/mcp_servers/1/name", json!(name));
+    is("/agents/0/mcp_servers/1/transport", json!("stdio"));
+    is("/agents/0/mcp_servers/1/args", json!(arguments));
+    let Some(SimulatedUser {
+        name,
+        import_path: _,
+        model,
+        args: of_user,
+        secrets: _,
+        env: _,
+        persona: _,
+        prompt_template: _,
+        bridge,
+    }) = simulated_user
+    else {
+        panic!("no user")
+    };
+    is("/user_agent/name", json!(name));
+    is("/user_agent/model_name", json!(model));
+    is("/user_agent/kwargs", json!(of_user));
+    is("/user_agent/env", json!({"TRY_TOKEN": "${TRY_TOKEN}", "TRY_USER": "yes"}));
+    is("/user_agent/user_persona_path", json!(copies(&config["user_agent"], "/persona.md")));
+    is("/user_agent/user_prompt_template_path", json!(copies(&config["user_agent"], "/template.md")));
+    let Bridge { kind: _, prompt: _, args: of_bridge } = bridge;
+    is("/user_agent/bridge/kind", json!("acp"));
+    is("/user_agent/bridge/prompt_path", json!(copies(&config["user_agent"]["bridge"], "/bridge.md")));
+    is("/user_agent/bridge/kwargs", json!(of_bridge));
     is("/agents/0/kwargs/max_turns", args["max_turns"].clone());
     is("/agents/0/kwargs/version", json!("2.0.1"));
     // What YAML of the older kind would read as something else.
@@ -267,7 +353,22 @@ fn every_field_reaches_harbor() {
     is("/agents/1/kwargs/system_prompt", json!("Be brief: \"yes\"\n\tand #no\n"));
     assert!(prepared.packages[0].as_str().ends_with("/package"), "{:?}", prepared.packages);
 
-    let Compute { backend, args, env, force_build, keep, allowed_hosts, resource_limits } = compute;
+    let Compute {
+        backend,
+        args,
+        env,
+        force_build,
+        keep,
+        allowed_hosts,
+        compose,
+        mounts: _, // They need containers of this machine: see below.
+        resource_limits,
+    } = compute;
+    assert_eq!(compose.len(), 1);
+    is(
+        "/environment/extra_docker_compose/0",
+        json!(copies(&config["environment"]["extra_docker_compose"], "/more.yaml")),
+    );
     is("/environment/type", json!(backend));
     is("/environment/kwargs", json!(args));
     is("/environment/env", json!(env));
@@ -344,6 +445,62 @@ fn every_field_reaches_harbor() {
         let line = harbor.shell_line("/harbor.yaml".into());
         assert!(line.contains("'harbor[gke]==0.26.0'") && line.contains("/package "), "{line}");
     }
+}
+
+/// What Harbor makes of a lowered manifest, by its own model.
+fn as_harbor_has_it(space: &Space, prepared: &Prepared) -> Value {
+    space.write("harbor.yaml", &prepared.yaml().unwrap());
+    let output = Command::new("harbor")
+        .args(["run", "-c", "harbor.yaml", "--yes", "--print-config"])
+        .current_dir(&space.root)
+        .env("TRY_TOKEN", "sk-never-written")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("sk-never-written"));
+    serde_json::from_str(&said).unwrap()
+}
+
+/// The copies are where the engine looks for them, and where the workspace lies is no part of what is run.
+#[test]
+fn mounts_reach_harbor() {
+    const MOUNTS: &str = r#"name = "m"
+[[tasks]]
+path = "tasks"
+[[agents]]
+name = "nop"
+[compute]
+mounts = [
+  { path = "skill", target = "/opt/skill" },
+  { volume = "shared", target = "/shared", read_only = true, subpath = "part" },
+  { image = "tools:1", target = "/opt/tools", subpath = "bin" },
+]
+"#;
+    let (space, other) = (space(), self::space());
+    let prepared = |space: &Space| {
+        space.write("m.toml", MOUNTS);
+        space.prepare("m.toml").unwrap()
+    };
+    let (prepared, elsewhere) = (prepared(&space), prepared(&other));
+    assert_eq!(prepared.config.job_name, elsewhere.config.job_name);
+    let config = if has_harbor() {
+        as_harbor_has_it(&space, &prepared)
+    } else {
+        serde_json::to_value(&prepared.config).unwrap()
+    };
+    let mounts = &config["environment"]["mounts"];
+    let source = mounts[0]["source"].as_str().unwrap();
+    assert!(source.starts_with(space.root.as_str()) && source.ends_with("/skill"), "{source}");
+    prepared.keep(&space.workspace()).unwrap();
+    assert!(std::path::Path::new(source).join("SKILL.md").is_file());
+    let expected = json!([
+        {"type": "bind", "source": source, "target": "/opt/skill", "read_only": true, "bind": {"create_host_path": false}},
+        {"type": "volume", "source": "shared", "target": "/shared", "read_only": true, "volume": {"subpath": "part"}},
+        {"type": "image", "source": "tools:1", "target": "/opt/tools", "image": {"subpath": "bin"}},
+    ]);
+    assert_eq!(*mounts, expected);
 }
 
 #[test]

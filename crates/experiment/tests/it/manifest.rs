@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use crate::support::{said, said_with};
 use camino::Utf8Path;
 use taskwright_experiment::load;
 use taskwright_testing::test;
@@ -15,24 +16,6 @@ built = ["a", "b-*"]
 [[agents]]
 name = "oracle"
 "#;
-
-/// What is said of a manifest, without colours.
-fn said_with(text: &str, set: &[(&str, &str)]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let root = Utf8Path::from_path(folder.path()).unwrap();
-    fs::create_dir(root.join("experiments")).unwrap();
-    fs::write(root.join("experiments/try.toml"), text).unwrap();
-    let set: BTreeMap<String, String> =
-        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    match load(root, "experiments/try.toml".into(), &set) {
-        Ok(document) => document.warnings.render(false),
-        Err(mistakes) => mistakes.render(false),
-    }
-}
-
-fn said(text: &str) -> String {
-    said_with(text, &[])
-}
 
 /// The good manifest with more at its end.
 fn with(more: &str) -> String {
@@ -107,7 +90,7 @@ resource_limits = { cpu = 2, storage_mb = 100 }
 
 #[test]
 fn what_is_wrong_is_said() {
-    let cases: [(&str, &str, &str); 48] = [
+    let cases = [
         ("", "repetitions = 0", "`repetitions` must be at least 1"),
         ("", "reward_key = \" \"", "`reward_key` has no proper value"),
         ("[[tasks]]\nbuilt = []", "", "no task is named"),
@@ -196,6 +179,83 @@ fn what_is_wrong_is_said() {
             "Harbor 0.23.0 cannot be told which exceptions",
         ),
         ("[harbor]\nextras = [\"a b\"]", "", "cannot be an optional part"),
+        ("[[agents]]\nname = \"x\"\nbase_url = \"models.example.org\"", "", "is not an address"),
+        (
+            "[[agents]]\nname = \"x\"\nbase_url = \"https://a:b@example.org\"",
+            "",
+            "a credential stands in the address",
+        ),
+        ("[[agents]]\nname = \"x\"\napi_key_name = \"A B\"", "", "not the name of an environment variable"),
+        ("[[agents]]\nname = \"x\"\napi_format = \"openai\"", "", "cannot be `openai`"),
+        ("[[agents]]\nname = \"x\"\nskip_model_parsing = true", "", "there is no model"),
+        (
+            "[[agents]]\nname = \"x\"\nmcp_servers = [{ name = \"a\", url = \"tools\" }]",
+            "",
+            "is not an address",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nmcp_servers = [{ name = \"\", command = \"a\" }]",
+            "",
+            "`name` has no proper value",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nmcp_servers = [{ name = \"a\", command = \"b\" }, { name = \"a\", command = \"c\" }]",
+            "",
+            "the server `a` is named twice",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nmcp_servers = [{ name = \"a\", command = \"b\", url = \"https://c\" }]",
+            "",
+            "unknown key",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\n[[agents.mcp_servers]]\nname = \"a\"\nurl = \"https://c\"\nheaders = { Authorization = \"Bearer x\" }",
+            "",
+            "a value of `Authorization` stands",
+        ),
+        ("[simulated_user]\nmodel = \"a/b\"", "", "neither a name nor a class"),
+        ("[simulated_user]\nname = \"a\"\nenv = { A_KEY = \"x\" }", "", "a value of `A_KEY` stands"),
+        ("[simulated_user]\nname = \"a\"\nbridge = { kind = \"phone\" }", "", "cannot be `phone`"),
+        ("", "extra_instructions = [\" \"]", "the text says nothing"),
+        ("", "extra_instructions = [\"a\", \"a\"]", "named twice"),
+        ("[compute]\nbackend = \"e2b\"\ncompose = [\"a.yaml\"]", "", "runs no compose files"),
+        (
+            "[compute]\nbackend = \"modal\"\nmounts = [{ volume = \"a\", target = \"/b\" }]",
+            "",
+            "have nothing of this machine",
+        ),
+        (
+            "[compute]\nmounts = [{ volume = \"a\", target = \"b\" }]",
+            "",
+            "is not where a container can have something",
+        ),
+        ("[compute]\nmounts = [{ image = \"\", target = \"/b\" }]", "", "`image` has no proper value"),
+        (
+            "[compute]\nmounts = [{ volume = \"a\", target = \"/b\" }, { image = \"c\", target = \"/b\" }]",
+            "",
+            "two mounts have the same place",
+        ),
+        ("[[tasks]]\ngit = \"https://x/y\"\ncommit = \"main\"\npaths = [\"a\"]", "", "is not a commit"),
+        (
+            "[[tasks]]\ngit = \"https://u:p@x/y\"\ncommit = \"0\"\npaths = [\"a\"]",
+            "",
+            "a password stands in the address",
+        ),
+        (
+            "[[tasks]]\ngit = \"https://x/y\"\ncommit = \"0123456789abcdef0123456789abcdef01234567\"\npaths = [\"../a\"]",
+            "",
+            "no folder of the repository",
+        ),
+        (
+            "[[tasks]]\ngit = \"https://x/y\"\ncommit = \"0123456789abcdef0123456789abcdef01234567\"\npaths = []",
+            "",
+            "no task is named",
+        ),
+        (
+            "[[agents]]\nname = \"x\"\nbase_url = \"https://c\"\n[harbor]\nversion = \"0.23.0\"",
+            "",
+            "what was tried with Harbor 0.26.0 alone",
+        ),
     ];
     for (tables, keys, words) in cases {
         let text = format!("{keys}\n{GOOD}{tables}\n");

@@ -50,7 +50,7 @@ fn a_run_is_watched_kept_and_finished() {
     needs_engine();
     let (space, prepared) = space(MANIFEST, 3);
     let (harbor, job) = start(&space, &prepared);
-    assert!(harbor.check(&prepared.yaml().unwrap()).unwrap().contains("4 trial(s)"));
+    assert!(harbor.check(&prepared.yaml().unwrap()).unwrap().answer.contains("4 trial(s)"));
 
     // An edit after the copies were made reaches no trial.
     space.task("tasks/quick", "exit 1");

@@ -68,7 +68,8 @@ impl Environment {
         self.set.get(OsStr::new(name)).cloned().or_else(own)
     }
 
-    pub(crate) fn apply(&self, command: &mut Command) {
+    /// Gives it to a command.
+    pub fn apply(&self, command: &mut Command) {
         if !self.inherit {
             command.env_clear();
         }

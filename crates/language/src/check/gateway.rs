@@ -12,6 +12,22 @@ pub fn check(context: &mut Context<'_>) {
     let spec = context.spec;
     let Some(gateway) = &spec.gateway else { return };
     users(context, gateway);
+    let scopes: Vec<_> = gateway.scopes().collect();
+    rules(context, gateway, &scopes);
+    if let Some(index) = spec.secrets.iter().position(|name| *name == gateway.upstream_api_key_env) {
+        context.error_with(
+            &["secrets", &index.to_string()],
+            "the gateway alone holds the upstream's key, and secrets reach the eval sidecar",
+            "take it out: candidates find the gateway's address and a token under the same names",
+            (&["gateway", "upstream_api_key_env"], "the key"),
+        );
+    }
+    own_keys(context, gateway);
+    candidate_model(context, gateway);
+}
+
+/// What must hold of a gateway, whoever its users are: each of them with the key that it stands under in `[gateway]`.
+pub fn rules<T>(context: &mut Context<'_, T>, gateway: &Gateway, scopes: &[(&str, &GatewayScope)]) {
     for (key, name) in [
         ("upstream_api_key_env", &gateway.upstream_api_key_env),
         ("upstream_base_url_env", &gateway.upstream_base_url_env),
@@ -25,16 +41,7 @@ pub fn check(context: &mut Context<'_>) {
             );
         }
     }
-    if let Some(index) = spec.secrets.iter().position(|name| *name == gateway.upstream_api_key_env) {
-        context.error_with(
-            &["secrets", &index.to_string()],
-            "the gateway alone holds the upstream's key, and secrets reach the eval sidecar",
-            "take it out: candidates find the gateway's address and a token under the same names",
-            (&["gateway", "upstream_api_key_env"], "the key"),
-        );
-    }
-    own_keys(context, gateway);
-    for (name, scope) in gateway.scopes() {
+    for &(name, scope) in scopes {
         scope_rules(context, name, scope);
         money(context, gateway, name, scope);
     }
@@ -49,8 +56,7 @@ pub fn check(context: &mut Context<'_>) {
             );
         }
     }
-    aliases(context, gateway);
-    candidate_model(context, gateway);
+    aliases(context, gateway, scopes);
 }
 
 fn wandb(context: &mut Context<'_>) {
@@ -117,7 +123,7 @@ fn own_keys(context: &mut Context<'_>, gateway: &Gateway) {
 }
 
 /// Whether a budget of money can be kept.
-fn money(context: &mut Context<'_>, gateway: &Gateway, name: &str, scope: &GatewayScope) {
+fn money<T>(context: &mut Context<'_, T>, gateway: &Gateway, name: &str, scope: &GatewayScope) {
     let Some(most) = scope.max_cost else { return };
     if !(most > 0.0 && most <= MOST_DOLLARS) {
         context.error(
@@ -139,7 +145,7 @@ fn money(context: &mut Context<'_>, gateway: &Gateway, name: &str, scope: &Gatew
     }
 }
 
-fn scope_rules(context: &mut Context<'_>, name: &str, scope: &GatewayScope) {
+fn scope_rules<T>(context: &mut Context<'_, T>, name: &str, scope: &GatewayScope) {
     if scope.allowed_models.is_empty() {
         context.error(&["gateway", name, "allowed_models"], "no model may be asked for", "name at least one");
     }
@@ -179,12 +185,12 @@ fn admits(scope: &GatewayScope, model: &str) -> bool {
     scope.allowed_models.iter().any(|allowed| allowed == model)
 }
 
-fn aliases(context: &mut Context<'_>, gateway: &Gateway) {
+fn aliases<T>(context: &mut Context<'_, T>, gateway: &Gateway, scopes: &[(&str, &GatewayScope)]) {
     for (alias, model) in &gateway.model_aliases {
-        let is_admitted = gateway.scopes().any(|(_, scope)| admits(scope, alias));
+        let is_admitted = scopes.iter().any(|(_, scope)| admits(scope, alias));
         alias_rules(context, &["gateway", "model_aliases", alias], alias, model, is_admitted);
     }
-    for (name, scope) in gateway.scopes() {
+    for &(name, scope) in scopes {
         for (alias, model) in &scope.model_aliases {
             let place = ["gateway", name, "model_aliases", alias];
             alias_rules(context, &place, alias, model, admits(scope, alias));
@@ -192,7 +198,7 @@ fn aliases(context: &mut Context<'_>, gateway: &Gateway) {
     }
 }
 
-fn alias_rules(context: &mut Context<'_>, place: &[&str], alias: &str, model: &str, is_admitted: bool) {
+fn alias_rules<T>(context: &mut Context<'_, T>, place: &[&str], alias: &str, model: &str, is_admitted: bool) {
     if model.trim().is_empty() || alias.trim().is_empty() {
         context.error(place, "an alias needs a name and a model", "write `\"name\" = \"model\"`");
     } else if !is_admitted {

@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 
+pub use gateway::rules as gateway_rules;
 pub use harbor::{class_name, environment_name, exceptions, extras, keyword_arguments, registry};
 pub use rules::{at_least_one, refuse_doubles};
 pub use secrets::{environment_variables, variable, variable_names};

@@ -40,10 +40,12 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    fn default_key() -> String {
+    /// The variable of the upstream's key, where none is named.
+    pub fn default_key() -> String {
         "OPENAI_API_KEY".to_owned()
     }
-    fn default_url() -> String {
+    /// The variable of the upstream's address, where none is named.
+    pub fn default_url() -> String {
         "OPENAI_BASE_URL".to_owned()
     }
 

@@ -65,3 +65,22 @@ impl Space {
         plan(&self.workspace(), &self.load(manifest))?.prepare()
     }
 }
+
+/// What is said of a manifest, without colours, where parameters have these values.
+pub fn said_with(text: &str, set: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Utf8Path::from_path(folder.path()).unwrap();
+    fs::create_dir(root.join("experiments")).unwrap();
+    fs::write(root.join("experiments/try.toml"), text).unwrap();
+    let set: BTreeMap<String, String> =
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    match load(root, "experiments/try.toml".into(), &set) {
+        Ok(document) => document.warnings.render(false),
+        Err(mistakes) => mistakes.render(false),
+    }
+}
+
+/// What is said of a manifest, without colours.
+pub fn said(text: &str) -> String {
+    said_with(text, &[])
+}

@@ -1,0 +1,170 @@
+//! `run --max-usd`: an experiment in waves, of which none starts once as much is spent as may be.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use taskwright_base::lock::LockFile;
+use taskwright_base::text::{count, one_of};
+use taskwright_base::{Error, Result};
+use taskwright_experiment::dispatch::{Ending, Harbor};
+use taskwright_experiment::jobs::Job;
+use taskwright_experiment::model::Experiment;
+use taskwright_experiment::plan::Prepared;
+use taskwright_experiment::waves::{self, Line, Waves};
+use taskwright_gateway::{Config, Money};
+
+use super::left::is_anything_left;
+use super::metered::Metered;
+use super::{Arguments, show};
+
+/// A bounded experiment.
+pub struct Bounded {
+    most: Money,
+    waves: Vec<Prepared>,
+}
+
+/// What is needed to go on after the job was begun.
+pub struct Running<'a> {
+    pub arguments: &'a Arguments,
+    pub harbor: &'a Harbor,
+    pub metered: &'a Metered<'a>,
+    pub run_sec: Option<f64>,
+    pub stop: &'a AtomicBool,
+}
+
+/// Divides an experiment into waves, if it is to be bounded.
+pub fn split(most: Option<Money>, experiment: &Experiment, prepared: &Prepared) -> Result<Option<Bounded>> {
+    let Some(most) = most else { return Ok(None) };
+    let Some(gateway) = &experiment.gateway else {
+        return Err(Error::new("`--max-usd` needs a gateway, which counts what the agents spend").usage().hint(
+            "write `[gateway]` with `prices`, and `[gateway.agents]` with `allowed_models`: docs/experiments.md shows it",
+        ));
+    };
+    let config = Config::of_spec(&gateway.as_of_spec())?;
+    let agents = &gateway.agents;
+    let price = |model: &str| {
+        let upstream = agents.model_aliases.get(model).map_or(model, String::as_str);
+        config.price(model, upstream)
+    };
+    let unpriced: Vec<&str> =
+        agents.allowed_models.iter().map(String::as_str).filter(|model| price(model).is_none()).collect();
+    if !unpriced.is_empty() {
+        return Err(Error::new(format!("`--max-usd` needs a price of {}", one_of(unpriced.iter().copied())))
+            .usage()
+            .hint("add it to `gateway.prices`, in US dollars for a million tokens: `{ input = 0.25, output = 2.0 }`"));
+    }
+    Ok(Some(Bounded { most, waves: waves::split(prepared)? }))
+}
+
+/// Refuses to run a job as it was not begun.
+pub fn same_kind(job: &Job, bounded: Option<&Bounded>) -> Result<()> {
+    if !job.exists() {
+        return Ok(());
+    }
+    match (Waves::of(job), bounded) {
+        (Some(_), None) => Err(Error::new(format!("{} was begun with `--max-usd`", job.name)).usage().hint(
+            "say how much it may have spent in all, with `--max-usd`; `--again` runs it once more without",
+        )),
+        (None, Some(_)) => {
+            Err(Error::new(format!("{} was begun without `--max-usd`", job.name)).usage().hint(
+                "Harbor has all of it as one job; `--again --max-usd ...` runs it once more, as another one",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Bounded {
+    /// Writes what the waves are, before the job is there.
+    pub fn begin(&self, job: &Job) -> Result<()> {
+        if job.exists() { Ok(()) } else { Waves::new(&self.waves).write(job) }
+    }
+
+    /// Runs wave after wave, until all are done, the money is spent, or something stops it.
+    pub fn run(
+        &self,
+        job: &Job,
+        lock: &LockFile,
+        with: &Running<'_>,
+    ) -> anyhow::Result<Result<Ending, Error>> {
+        let Some(mut said) = Waves::of(job) else {
+            return Err(Error::new(format!("`{}` does not say what its waves are", job.dir)).into());
+        };
+        self.note(&mut said, job, with.metered, false)?;
+        let deadline = with
+            .run_sec
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .and_then(|time| Instant::now().checked_add(time));
+        let parts: Vec<Job> = said.jobs(job).collect();
+        let mut ran = Ok(Ending::Done);
+        let mut is_reached = false;
+        for (number, (part, wave)) in parts.iter().zip(&self.waves).enumerate() {
+            if part.exists() && !is_anything_left(with.arguments, part, Some(with.metered.token()))? {
+                continue;
+            }
+            let spent = with.metered.spent()?;
+            is_reached = spent >= self.most;
+            if is_reached {
+                break;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let stopped = with.stop.load(Ordering::Relaxed);
+            if stopped || left.is_some_and(|left| left.is_zero()) {
+                ran = Ok(if stopped { Ending::Interrupted } else { Ending::OutOfTime });
+                break;
+            }
+            if !part.exists() {
+                part.create(&wave.yaml()?, &wave.record)?;
+            }
+            let trials =
+                wave.record.planned.map_or(String::new(), |trials| format!(", {}", count(trials, "trial")));
+            let bar = show::Bar::new(wave.record.planned, with.arguments.json);
+            bar.say(&format!(
+                "wave {} of {}{trials}; {spent} of {} spent",
+                number + 1,
+                self.waves.len(),
+                self.most
+            ));
+            ran = with
+                .harbor
+                .run(part, lock, left.map(|left| left.as_secs_f64()), with.stop, &mut |now| bar.tell(now));
+            bar.finish();
+            if !matches!(ran, Ok(Ending::Done)) {
+                break;
+            }
+        }
+        self.note(&mut said, job, with.metered, is_reached)?;
+        Ok(ran)
+    }
+
+    /// Writes how it stands with the money.
+    fn note(
+        &self,
+        said: &mut Waves,
+        job: &Job,
+        metered: &Metered<'_>,
+        is_reached: bool,
+    ) -> anyhow::Result<()> {
+        let spent_usd = metered.spent()?.as_dollars();
+        said.line = Some(Line { max_usd: self.most.as_dollars(), spent_usd, is_reached });
+        said.write(job)?;
+        Ok(())
+    }
+}
+
+/// How it stands with the money of a bounded job, in words, where trials were left out.
+pub fn words(job: &Job) -> Option<String> {
+    let Line { max_usd, spent_usd, is_reached } = Waves::of(job)?.line?;
+    is_reached.then(|| {
+        format!(
+            "${spent_usd:.4} of ${max_usd:.4} is spent, so the rest was not started; the same command with a larger \
+             `--max-usd` goes on"
+        )
+    })
+}
+
+/// The same for programs; nothing where the job is not bounded.
+pub fn json(job: &Job) -> Value {
+    Waves::of(job).and_then(|waves| waves.line).map_or(Value::Null, |line| json!(line))
+}
