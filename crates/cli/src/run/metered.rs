@@ -13,7 +13,7 @@ use taskwright_experiment::plan::Prepared;
 use taskwright_experiment::routes;
 use taskwright_gateway::{Config, Money, Upstream, Usage};
 
-use crate::gateway::host::{self, HostGateway, words};
+use crate::gateway::host::{self, HostGateway};
 use crate::output::say;
 
 /// A gateway that runs beside an experiment.
@@ -107,7 +107,7 @@ impl Used {
         let earlier = self.in_all > self.usage.cost;
         let all =
             if earlier { format!("; {} with earlier runs of this job", self.in_all) } else { String::new() };
-        say(&format!("{}{all}", words(&self.usage)));
+        say(&format!("models: {}{all}", self.usage));
         if self.usage.spent > 0 {
             say(
                 "some were refused because what `gateway.agents` allows is used up: those trials have failed of it",
