@@ -80,7 +80,7 @@ impl Rows<'_> {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             heard.insert(id.to_owned(), output.get().to_owned());
         };
-        let plan = Plan { candidate: checkout.path(), samples };
+        let plan = Plan { candidate: checkout.path(), samples, models: None };
         let result = match run {
             None => self.mode.evaluate_and_hear(&plan, &hear, self.cancel),
             Some(run) => self.mode.with_run(run).evaluate_and_hear(&plan, &hear, self.cancel),
