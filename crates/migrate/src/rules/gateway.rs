@@ -20,7 +20,7 @@ const GATEWAY: &[Rule] = &[
     Rule::not("log_requests", "what is logged is not chosen by the spec"),
     Rule::not("request_log_body_bytes", "what is logged is not chosen by the spec"),
     Rule::by("producer", scope),
-    Rule::by("evaluation", candidates),
+    Rule::by("evaluation", scope),
     Rule::by("finalization", finalization),
 ];
 
@@ -81,25 +81,10 @@ fn scope(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     mapping.apply(SCOPE, map, &table)
 }
 
-/// What candidates may use: nothing where they have no network.
-fn candidates(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
-    match at.entry {
-        Some(entry) if mapping.mode == Mode::A => {
-            mapping
-                .lose(entry, "where a scorer of our own scores, candidates have no network, and so no model");
-            Ok(())
-        }
-        _ => scope(mapping, at),
-    }
-}
-
 /// Without one of its own, the end has a budget as large as that of `evaluation`; here it would have what is left of it.
 fn finalization(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     if at.entry.is_some_and(|entry| entry.node.value != Value::Null) {
-        return candidates(mapping, at);
-    }
-    if mapping.mode == Mode::A {
-        return Ok(());
+        return scope(mapping, at);
     }
     let Some(evaluation) = at.map.get("evaluation") else { return Ok(()) };
     let map: Map = mapping.map(evaluation)?.clone();
