@@ -9,6 +9,7 @@ pub(crate) mod mode_a;
 pub(crate) mod mode_b;
 pub(crate) mod paths;
 mod progress;
+mod refused;
 pub(crate) mod show;
 pub(crate) mod task;
 
@@ -125,7 +126,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let imported: import::Imported;
     match task.serve.mode {
         Mode::A => {
-            let runner = mode_a::Runner::open(&task)?;
+            let runner = mode_a::Runner::open(&task, arguments.dry_run)?;
             (gaps, imported) = (runner.gaps().to_vec(), runner.import(&files, &paths)?);
             if arguments.dry_run {
                 return show::dry_run_a(arguments.json, &task, &imported.candidate, &splits);
@@ -134,13 +135,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             for (split, samples) in &splits {
                 let settings = runner.settings();
                 let record = paths.record(split, &imported.candidate, &settings, occasion(arguments))?;
-                let mut done = runner.evaluate(&imported, split, samples, record, &cancel)?;
+                let Some(mut done) = runner.evaluate(&imported, split, samples, record, &cancel)? else {
+                    return Ok(exit::INCOMPLETE);
+                };
                 beside(&mut done, &paths, &task, &imported, &settings)?;
                 status = worse(status, of(&done.result));
                 evaluated.push(done);
                 if cancel.is_cancelled() {
                     break;
                 }
+            }
+            if let Some(usage) = runner.usage_in_words()? {
+                say(&usage);
             }
         }
         Mode::B => {

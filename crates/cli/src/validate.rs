@@ -136,7 +136,7 @@ fn validate(
 
 /// Mode A: through the task's own `run` and scorer.
 fn rows(task: &Task, candidates: &Candidates, cancel: &Cancel) -> anyhow::Result<Tries> {
-    let runner = mode_a::Runner::open(task)?;
+    let runner = mode_a::Runner::open(task, false)?;
     gaps(runner.gaps());
     let room = tempfile::Builder::new().prefix("taskwright-validate-").tempdir();
     let room = room.context("making a temporary folder")?;
@@ -149,13 +149,24 @@ fn rows(task: &Task, candidates: &Candidates, cancel: &Cancel) -> anyhow::Result
     )?;
     let rows = Rows {
         mode,
+        models: runner.models(),
         store: &store,
         limits: ImportLimits::from(&task.serve.limits),
         samples: samples(task),
         run: task.serve.scorer.as_ref().map_or(&[], |scorer| &scorer.run),
         cancel,
     };
-    tried(task, candidates, &rows)
+    let tries = tried(task, candidates, &rows)?;
+    match runner.usage()? {
+        Some(usage) if usage.spent + usage.unreachable > 0 => Err(Error::new(format!(
+            "of the controls' requests to language models {} had nothing left of `[gateway.evaluation]`, and {} did not reach the \
+             upstream",
+            usage.spent, usage.unreachable
+        ))
+        .hint("raise the limits, or see to the upstream, and try again")
+        .into()),
+        _ => Ok(tries),
+    }
 }
 
 /// What a task is scored on in the end: the samples of its first target, whose score is the reward.

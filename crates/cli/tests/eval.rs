@@ -1,9 +1,11 @@
 //! `cargo xtask eval` on the examples of this repository, for real.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "eval/models.rs"]
+mod models;
 #[path = "eval/validate.rs"]
 mod validate;
 
@@ -27,6 +29,11 @@ fn json(arguments: &[&str]) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {said}"))
+}
+
+/// Where the examples are.
+fn harbor_tasks() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../harbor-tasks")
 }
 
 /// The names of the trials in a job's folder, sorted.

@@ -38,7 +38,7 @@
 //! };
 //! let checkout = store.checkout(&candidate)?;
 //! let samples = &serve.splits["validation"].samples;
-//! let plan = Plan { candidate: checkout.path(), samples };
+//! let plan = Plan { candidate: checkout.path(), samples, models: None };
 //! let result = evaluator.evaluate(&plan, &|sample| println!("{}", sample.id), &Cancel::new());
 //! println!("{:?}", result.aggregate.mean);
 //! # Ok(())
@@ -66,7 +66,7 @@ pub use cancel::Cancel;
 pub use candidate::{Candidate, Checkout, CommitId, ImportError, ImportLimits, Refusal, Store, TreeId};
 pub use evaluation::{End, EvaluationResult};
 pub use failure::{ErrorClass, FailureKind, RunErrorKind};
-pub use mode_a::{ModeA, Options, Plan};
+pub use mode_a::{ModeA, ModelAccess, Options, Plan};
 pub use mode_b::{
     DryRun, EvaluationB, HostPlace, ModeB, ModeBOptions, Observer, Place, PlanB, Rules, SidecarPlace, Trials,
 };

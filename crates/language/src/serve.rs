@@ -56,6 +56,13 @@ pub struct ServeConfig {
     pub wandb: Option<WandbRun>,
 }
 
+impl ServeConfig {
+    /// Whether candidates may ask language models.
+    pub fn candidates_ask_models(&self) -> bool {
+        self.gateway.as_ref().is_some_and(|gateway| gateway.evaluation.is_some())
+    }
+}
+
 /// The repository that the optimizer starts from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,6 +2,7 @@
 
 mod models;
 mod nested;
+mod sandboxed;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use taskwright_base::{Error, Result, failed_to};
 use taskwright_eval::{
-    Cancel, CommitId, ImportError, ImportLimits, IsolationMode, ModeA, Options, Plan, Refusal, SampleResult,
+    Cancel, CommitId, ImportError, ImportLimits, IsolationMode, ModeA, Options, Refusal, SampleResult,
     Sandbox, SandboxOptions, Store,
 };
 use taskwright_language::model::{Mode, Objective};
@@ -18,6 +19,7 @@ use taskwright_language::serve::ServeConfig;
 
 use self::models::Way;
 use self::nested::Nested;
+use self::sandboxed::Sandboxed;
 use crate::api::{Candidate, Models};
 use crate::events::Sample;
 use crate::paths::Paths;
@@ -34,7 +36,7 @@ pub struct Evaluator {
 }
 
 enum Engine {
-    A(Box<ModeA>),
+    A(Box<Sandboxed>),
     B(Box<Nested>),
 }
 
@@ -51,7 +53,7 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
     let models = Way::of(config, paths);
     let (engine, sandbox) = match config.mode {
         Mode::A => {
-            let mode_a = ModeA::open(Options {
+            let mode = ModeA::open(Options {
                 serve,
                 dataset: paths.image.join("dataset"),
                 scorer: paths.image.join("scorer"),
@@ -61,8 +63,9 @@ pub fn open(config: &ServeConfig, paths: &Paths) -> Result<Evaluator> {
                 path: None,
                 hidden: vec![paths.image.clone()],
             })?;
-            let sandbox = mode_a.sandbox().clone();
-            (Engine::A(Box::new(mode_a)), sandbox)
+            let sandboxed = Sandboxed::new(mode, models.clone());
+            let sandbox = sandboxed.sandbox().clone();
+            (Engine::A(Box::new(sandboxed)), sandbox)
         }
         Mode::B => {
             let hidden = vec![paths.image.clone()];
@@ -140,11 +143,7 @@ impl Runner for Evaluator {
             }
         };
         match &self.engine {
-            Engine::A(mode_a) => {
-                let plan = Plan { candidate: checkout.path(), samples: &ids };
-                mode_a.evaluate(&plan, &finished, stop);
-                Ok(Ran::default())
-            }
+            Engine::A(sandboxed) => sandboxed.run(job, checkout.path(), &ids, &finished, stop),
             Engine::B(nested) => nested.run(job, checkout.path(), &ids, &finished, stop),
         }
     }

@@ -9,16 +9,16 @@
 //! Each door is bound to the address that the gateway has in its own network, so that nobody finds the other one.
 
 use std::fs::{self, Permissions};
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use taskwright_base::{Error, Result, failed, process};
 use taskwright_gateway::{Client, Config, Gateway, Scope, Setup, Token, Tokens, Upstream};
 use taskwright_language::model;
 
 use crate::cli::GatewayArguments;
+use crate::door;
 use crate::exit;
 use crate::paths::Paths;
 use crate::serve::until_asked_to_end;
@@ -27,8 +27,6 @@ use crate::serve::until_asked_to_end;
 const PRODUCER_TOKEN: &str = "TASKWRIGHT_PRODUCER_TOKEN";
 /// The fewest characters of such a token.
 const SHORTEST_TOKEN: usize = 32;
-/// How long the engine may take to give the container its names.
-const NAMES: Duration = Duration::from_secs(20);
 /// How long what is under way may take when the task ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -54,8 +52,8 @@ fn serve(paths: &Paths, arguments: &GatewayArguments) -> Result<()> {
         .map_err(|error| Error::new(format!("`{}` is not a gateway's: {error}", path.display())))?;
     let config = Config::of_spec(&spec)?;
     let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
-    let producer = config.producer.as_ref().map(|_| address(&arguments.producer)).transpose()?;
-    let evaluation = config.evaluation.as_ref().map(|_| address(&arguments.evaluation)).transpose()?;
+    let producer = config.producer.as_ref().map(|_| door::address(&arguments.producer)).transpose()?;
+    let evaluation = config.evaluation.as_ref().map(|_| door::address(&arguments.evaluation)).transpose()?;
     let gateway = Gateway::start(Setup {
         config,
         upstream,
@@ -92,23 +90,4 @@ fn give_to_optimizer(gateway: &Gateway, paths: &Paths) -> Result<()> {
     }
     // Whatever user the optimizer is: nobody else has this folder.
     fs::set_permissions(&path, Permissions::from_mode(0o644)).map_err(failed("opening", &path))
-}
-
-/// The address of a door, once the engine has given it.
-fn address(door: &str) -> Result<SocketAddr> {
-    let began = Instant::now();
-    loop {
-        let why = match door.to_socket_addrs() {
-            Ok(mut found) => match found.find(SocketAddr::is_ipv4) {
-                Some(address) => return Ok(address),
-                None => "it has no address".to_owned(),
-            },
-            Err(error) => error.to_string(),
-        };
-        if began.elapsed() > NAMES {
-            return Err(Error::new(format!("finding the door `{door}`: {why}"))
-                .hint("the container's networks give it that name: docker-compose.yaml names them"));
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }

@@ -9,6 +9,7 @@ mod chooser;
 mod cli;
 mod client;
 mod container;
+mod door;
 mod evaluator;
 mod events;
 mod exit;

@@ -7,6 +7,8 @@ pub const PORT: u16 = 8700;
 pub const PRODUCER_DOOR: &str = "gateway-producer:8701";
 /// The candidates' door.
 pub const EVALUATION_DOOR: &str = "gateway-evaluation:8702";
+/// The same as a candidate in the sandbox has it, which finds no names: wherever it connects to, it is connected to that door.
+pub const SANDBOX_DOOR: &str = "127.0.0.1:8702";
 
 /// The folders of the sidecar. Tests put them all under a folder of their own.
 #[derive(Debug, Clone)]

@@ -40,11 +40,15 @@ pub fn plan(service: &Service) -> Plan {
         );
     }
     if config.mode == Mode::A {
-        rules.push(
-            "a candidate runs without a network and without `/dev/shm` (no pools, queues and locks of Python's \
+        let network = if config.candidates_ask_models() {
+            "with no network but the way to language models"
+        } else {
+            "without a network"
+        };
+        rules.push(format!(
+            "a candidate runs {network} and without `/dev/shm` (no pools, queues and locks of Python's \
              `multiprocessing`), and writes only below `$TMPDIR`"
-                .to_owned(),
-        );
+        ));
     }
     if !config.baseline.read_only.is_empty() {
         rules.push("a candidate that changes a read-only file is refused".to_owned());

@@ -40,6 +40,7 @@ pub struct InstructionContext<'a> {
     inner_docker: bool,
     has_models: bool,
     sandboxed: bool,
+    candidates_ask_models: bool,
     memory: u64,
     processes: u64,
     seconds: u64,
@@ -115,7 +116,7 @@ pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
     let shared_verifier = spec.verifier == Verifier::Shared;
     let gateway = spec.gateway.as_ref();
     let has_producer = may_ask_models(spec);
-    let has_candidates = gateway.is_some_and(|gateway| gateway.evaluation.is_some());
+    let has_candidates = spec.candidates_ask_models();
     let mut sidecar_secrets: Vec<&str> = spec.secrets.iter().map(String::as_str).collect();
     sidecar_secrets.sort_unstable();
     let gateway_secrets = gateway.map_or_else(Vec::new, |gateway| {
@@ -131,7 +132,8 @@ pub fn compose_context(spec: &Spec) -> ComposeContext<'_> {
         shared_verifier,
         main_has_volumes: shared_verifier || has_producer,
         sidecar_networks: match (spec.mode, has_candidates) {
-            (Mode::A, _) => "[evaluation]",
+            (Mode::A, false) => "[evaluation]",
+            (Mode::A, true) => "[evaluation, candidates]",
             (Mode::B, false) => "[default, evaluation]",
             (Mode::B, true) => "[default, evaluation, candidates]",
         },
@@ -284,6 +286,7 @@ pub fn instruction_context<'a>(
         inner_docker: spec.uses_host_docker(),
         has_models: may_ask_models(spec),
         sandboxed: spec.mode == Mode::A,
+        candidates_ask_models: spec.candidates_ask_models(),
         memory: spec.limits.memory_mb,
         processes: spec.limits.processes,
         seconds: spec.limits.sample_seconds(),

@@ -68,7 +68,7 @@ pub fn config(
                 run: scorer.run.clone(),
                 score: scorer.score.clone(),
                 batch: scorer.batch,
-                deterministic: scorer.deterministic,
+                deterministic: scorer.deterministic.unwrap_or(!spec.candidates_ask_models()),
                 env: scorer.env.clone(),
                 rows: node.rows.clone(),
                 id: dataset.id.clone(),

@@ -191,6 +191,33 @@ fn the_gateway_alone_has_the_upstreams_key_and_each_user_a_network() {
 }
 
 #[test]
+fn candidates_that_ask_models_have_a_network_of_the_gateways_and_are_not_taken_to_answer_the_same() {
+    let space = TestSpace::with(&["alpha"]);
+    let built = |space: &TestSpace| {
+        built(space);
+        let serve = fs::read_to_string(space.out("alpha/environment/sidecar/serve.json")).unwrap();
+        let serve: Value = serde_json::from_str(&serve).unwrap();
+        let instruction = fs::read_to_string(space.out("alpha/instruction.md")).unwrap();
+        let Some((services, _)) = services(&space.out("alpha/environment/docker-compose.yaml")) else {
+            not_run(Need::Engine, "neither `docker compose` nor Python's yaml is there");
+        };
+        let mut networks: Vec<String> = match &services["eval-sidecar"]["networks"] {
+            Value::Object(networks) => networks.keys().cloned().collect(),
+            networks => serde_json::from_value(networks.clone()).unwrap(),
+        };
+        networks.sort();
+        (networks, serve["scorer"]["deterministic"].clone(), instruction.contains("without a network"))
+    };
+    assert_eq!(built(&space), (vec!["evaluation".to_owned()], json!(true), true));
+    space.edit(SPEC, "[scorer]", "[gateway.evaluation]\nallowed_models = [\"small\"]\n\n[scorer]");
+    let both = ["candidates", "evaluation"].map(str::to_owned).to_vec();
+    assert_eq!(built(&space), (both.clone(), json!(false), false));
+    // Who knows better says so.
+    space.edit(SPEC, "[scorer]", "[scorer]\ndeterministic = true");
+    assert_eq!(built(&space), (both, json!(true), false));
+}
+
+#[test]
 fn compose_says_which_secret_is_missing() {
     let space = hostile();
     built(&space);

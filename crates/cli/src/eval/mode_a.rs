@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,27 +11,31 @@ use serde_json::{Value, json};
 use taskwright_base::lock::LockFile;
 use taskwright_base::{Error, failed};
 use taskwright_eval::{
-    Cancel, End, EvaluationResult, IsolationGap, IsolationMode, Measured, ModeA, Options, Outcome, Plan,
-    SampleResult, summarize,
+    Cancel, End, EvaluationResult, IsolationGap, IsolationMode, Measured, ModeA, ModelAccess, Options,
+    Outcome, Plan, SampleResult, summarize,
 };
+use taskwright_gateway::{Usage, clients};
 
 use super::Evaluated;
 use super::candidate::Files;
 use super::import::{self, Imported};
 use super::paths::{self, Paths};
 use super::progress::Progress;
+use super::refused;
 use super::task::Task;
+use crate::gateway::host::{HostGateway, words};
 
 /// Runs candidates of mode A.
 pub struct Runner<'a> {
     task: &'a Task,
     mode: ModeA,
+    gateway: Option<(HostGateway, ModelAccess)>,
     _runtime_lock: LockFile,
 }
 
 impl<'a> Runner<'a> {
-    /// Opens the built task.
-    pub fn open(task: &'a Task) -> anyhow::Result<Self> {
+    /// Opens the built task. Where its candidates ask language models and something is to be run, a gateway is started for them.
+    pub fn open(task: &'a Task, is_dry: bool) -> anyhow::Result<Self> {
         let (runtime, runtime_lock) = Paths::runtime()?;
         let sidecar = task.dir.join("environment/sidecar");
         let mode = ModeA::open(Options {
@@ -44,7 +49,23 @@ impl<'a> Runner<'a> {
             // The dataset that the task was built from, other tasks, earlier results: wherever the workspace lies.
             hidden: vec![crate::workspace::this()?.root.into()],
         })?;
-        Ok(Self { task, mode, _runtime_lock: runtime_lock })
+        let gateway = gateway(task, is_dry)?;
+        Ok(Self { task, mode, gateway, _runtime_lock: runtime_lock })
+    }
+
+    /// How candidates reach language models, if they may.
+    pub fn models(&self) -> Option<&ModelAccess> {
+        self.gateway.as_ref().map(|(_, models)| models)
+    }
+
+    /// What candidates used of language models until now, where a gateway counted it.
+    pub fn usage(&self) -> anyhow::Result<Option<Usage>> {
+        Ok(self.gateway.as_ref().map(|(gateway, _)| gateway.usage()).transpose()?)
+    }
+
+    /// The same in words.
+    pub fn usage_in_words(&self) -> anyhow::Result<Option<String>> {
+        Ok(self.usage()?.map(|usage| words(&usage)))
     }
 
     /// The task, opened.
@@ -65,7 +86,7 @@ impl<'a> Runner<'a> {
     /// All that a score depends on besides the candidate.
     pub fn settings(&self) -> Value {
         let limits = &self.task.serve.limits;
-        json!({
+        let mut settings = json!({
             "mode": "a",
             "scorer": self.task.serve.scorer,
             "objective": self.task.serve.objective,
@@ -74,10 +95,16 @@ impl<'a> Runner<'a> {
             "processes": limits.processes,
             "file_size_mb": limits.file_size_mb,
             "output_mb": limits.output_mb,
-        })
+        });
+        // Only where there is one: elsewhere what was evaluated before there were any still answers.
+        if let (Some(gateway), Some(settings)) = (&self.task.serve.gateway, settings.as_object_mut()) {
+            settings.insert("gateway".to_owned(), json!(gateway));
+        }
+        settings
     }
 
-    /// Evaluates a candidate on samples, as far as the record does not answer already.
+    /// Evaluates a candidate on samples, as far as the record does not answer already. None if it was refused, which is said: nothing was
+    /// left of what candidates may use of language models.
     pub fn evaluate(
         &self,
         imported: &Imported,
@@ -85,7 +112,7 @@ impl<'a> Runner<'a> {
         samples: &[String],
         record: Utf8PathBuf,
         cancel: &Cancel,
-    ) -> anyhow::Result<Evaluated> {
+    ) -> anyhow::Result<Option<Evaluated>> {
         let Record { mut known, path, file, lock: _lock } = Record::open(&record)?;
         let file = Mutex::new(file);
         let progress = Progress::new(split, samples.len());
@@ -99,7 +126,7 @@ impl<'a> Runner<'a> {
         let write_failure = Mutex::new(&mut failed_to_write);
         let (mut end, mut seconds) = (End::Completed, 0.0);
         if !missing.is_empty() {
-            let plan = Plan { candidate: imported.checkout.path(), samples: &missing };
+            let plan = Plan { candidate: imported.checkout.path(), samples: &missing, models: self.models() };
             let result = self.mode.evaluate(
                 &plan,
                 &|result| {
@@ -122,6 +149,16 @@ impl<'a> Runner<'a> {
         if let Some(error) = failed_to_write {
             return Err(error.into());
         }
+        match self.usage()? {
+            Some(Usage { unreachable: requests @ 1.., .. }) => {
+                return Err(refused::unreachable(&record, requests)?.into());
+            }
+            Some(Usage { spent: requests @ 1.., .. }) => {
+                refused::refuse(&record, requests)?;
+                return Ok(None);
+            }
+            _ => {}
+        }
         let samples: Vec<SampleResult> = samples.iter().filter_map(|id| known.remove(id)).collect();
         let aggregate = summarize(&self.task.serve.objective, samples.iter().map(Measured::from));
         // Too many failures of what was left to do may be few of the whole.
@@ -130,8 +167,34 @@ impl<'a> Runner<'a> {
             end = End::Completed;
         }
         let result = EvaluationResult { end, samples, aggregate, seconds };
-        Ok(Evaluated { split: split.to_owned(), record, recorded, result, baseline: None, harbor: None })
+        Ok(Some(Evaluated {
+            split: split.to_owned(),
+            record,
+            recorded,
+            result,
+            baseline: None,
+            harbor: None,
+        }))
     }
+}
+
+/// The gateway on loopback, and what a candidate in the sandbox has of it.
+fn gateway(task: &Task, is_dry: bool) -> anyhow::Result<Option<(HostGateway, ModelAccess)>> {
+    let loopback = || SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let Some(gateway) = HostGateway::of_candidates(&task.serve, &task.name, is_dry, loopback)? else {
+        return Ok(None);
+    };
+    let (Some(spec), SocketAddr::V4(address)) = (&task.serve.gateway, gateway.address()) else {
+        return Ok(None);
+    };
+    let (address_name, key) = (spec.upstream_base_url_env.as_str(), spec.upstream_api_key_env.as_str());
+    let environment = gateway
+        .variables(address_name, key)
+        .into_iter()
+        .filter(|(name, _)| clients::is_free(name, &task.serve.secrets, address_name, key))
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    Ok(Some((gateway, ModelAccess { gateway: address, environment })))
 }
 
 /// The samples of a record: one JSON object a line, as they finished.

@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::output::{self, say};
+use crate::output;
 use anyhow::{Context, bail};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::{Value, json};
-use taskwright_base::failed;
 use taskwright_base::lock::LockFile;
-use taskwright_base::text::count;
 use taskwright_eval::{
     Cancel, Candidate, EvaluationB, HostPlace, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
     Place, PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Trials,
 };
-use taskwright_gateway::{Config, Upstream, clients};
+use taskwright_gateway::clients;
 use taskwright_harbor::child::Environment;
 
 use super::Evaluated;
@@ -21,6 +19,7 @@ use super::candidate::Files;
 use super::import::{self, Imported};
 use super::paths::Paths;
 use super::progress::Progress;
+use super::refused;
 use super::task::Task;
 use crate::gateway::host::{self, HostGateway};
 
@@ -59,20 +58,6 @@ pub fn gaps() -> Vec<IsolationGap> {
     )]
 }
 
-/// The gateway that a task's candidates ask language models through, if its spec says so and anything is to be run.
-fn gateway(task: &Task, is_dry: bool) -> anyhow::Result<Option<HostGateway>> {
-    let (Some(spec), Some(harbor)) = (&task.serve.gateway, &task.serve.harbor) else { return Ok(None) };
-    if spec.evaluation.is_none() {
-        return Ok(None);
-    }
-    let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
-    if is_dry {
-        return Ok(None);
-    }
-    let listen = host::address(&harbor.run.environment);
-    Ok(Some(HostGateway::start(Config::of_spec(spec)?, upstream, listen, &task.name)?))
-}
-
 /// What Harbor finds: instead of the upstream's address and key those of the gateway.
 fn environment(task: &Task, gateway: Option<&HostGateway>) -> Environment {
     let own = task.serve.harbor.iter().flat_map(|harbor| &harbor.run.process_env);
@@ -105,7 +90,9 @@ impl<'a> Runner<'a> {
             path: std::env::var("PATH").ok(),
             hidden: Vec::new(),
         })?;
-        let gateway = gateway(task, is_dry)?;
+        let harbor = task.serve.harbor.as_ref().map(|harbor| harbor.run.environment.as_str());
+        let listen = || host::address(harbor.unwrap_or_default());
+        let gateway = HostGateway::of_candidates(&task.serve, &task.name, is_dry, listen)?;
         let mode = ModeB::open(ModeBOptions {
             serve: Arc::new(task.serve.clone()),
             inner_tasks: task.dir.join("environment/sidecar/inner-tasks").into(),
@@ -218,15 +205,7 @@ impl<'a> Runner<'a> {
         }
         let spent = self.gateway.as_ref().map(HostGateway::usage).transpose()?.map_or(0, |usage| usage.spent);
         if spent > 0 {
-            // What was refused must not answer the next call.
-            let aside = Utf8PathBuf::from(format!("{record}.refused"));
-            let _ = std::fs::remove_dir_all(&aside);
-            std::fs::rename(&record, &aside).map_err(failed("moving aside", &record))?;
-            say(&format!(
-                "refused: what candidates may use of language models is spent, {} could not be made, so there is no score; \
-                 raise the limits in `[gateway.evaluation]`; what there is lies in {aside}",
-                count(spent, "request")
-            ));
+            refused::refuse(&record, spent)?;
             return Ok(None);
         }
         let facts = Facts { jobs, trials_run, notes, trouble };

@@ -11,6 +11,7 @@ use taskwright_base::process::{self, Limits};
 use taskwright_gateway::{
     Config, Door, Gateway, Money, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
 };
+use taskwright_language::serve::ServeConfig;
 use tempfile::TempDir;
 
 /// How long what is under way may take when everything else has ended.
@@ -96,6 +97,32 @@ impl HostGateway {
     pub fn spent(&self) -> Result<Money> {
         let budget = self.gateway.handle().budget(Scope::Evaluation)?;
         Ok(budget.map(|budget| budget.spent.cost).unwrap_or_default())
+    }
+
+    /// The one that candidates of a task ask language models through, if its spec says so and anything is to be run. What it needs
+    /// of the environment has to be there either way.
+    ///
+    /// # Errors
+    /// The upstream's address or key is missing, or it cannot be started.
+    pub fn of_candidates(
+        serve: &ServeConfig,
+        what: &str,
+        is_dry: bool,
+        listen: impl FnOnce() -> SocketAddr,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(spec) = serve.gateway.as_ref().filter(|_| serve.candidates_ask_models()) else {
+            return Ok(None);
+        };
+        let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
+        if is_dry {
+            return Ok(None);
+        }
+        Ok(Some(Self::start(Config::of_spec(spec)?, upstream, listen(), what)?))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// What its clients find in their environment: under every name that they look for.

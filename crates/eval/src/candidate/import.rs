@@ -20,7 +20,7 @@ use taskwright_base::{Error, Result, failed, failed_to, git};
 
 use super::pack::{self, Contents};
 use super::{ImportError, ImportLimits, Refusal};
-use crate::sandbox::order::{Report, RunLimits};
+use crate::sandbox::order::{Network, Report, RunLimits};
 use crate::sandbox::running::{Start, Stream};
 use crate::sandbox::{Sandbox, make_folder};
 
@@ -138,7 +138,7 @@ fn run_limits(limits: &ImportLimits) -> RunLimits {
         files: 1000,
         processor_seconds: limits.seconds,
         seconds: limits.seconds.saturating_add(5),
-        network: false,
+        network: Network::Nothing,
     }
 }
 

@@ -16,7 +16,7 @@ use super::programs::Program;
 use super::{Scores, Subject};
 use crate::cancel::Cancel;
 use crate::candidate::{ImportError, ImportLimits, Store};
-use crate::mode_a::{ModeA, Plan};
+use crate::mode_a::{ModeA, ModelAccess, Plan};
 use crate::summary::is_better;
 
 /// Why a task without a `run` is not tried with programs.
@@ -28,6 +28,8 @@ const NO_RUN: &str =
 pub struct Rows<'a> {
     /// The task, opened.
     pub mode: &'a ModeA,
+    /// How candidates reach language models, if they may.
+    pub models: Option<&'a ModelAccess>,
     /// Where candidates are imported to.
     pub store: &'a Store,
     /// What a candidate may be.
@@ -80,7 +82,7 @@ impl Rows<'_> {
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             heard.insert(id.to_owned(), output.get().to_owned());
         };
-        let plan = Plan { candidate: checkout.path(), samples };
+        let plan = Plan { candidate: checkout.path(), samples, models: self.models };
         let result = match run {
             None => self.mode.evaluate_and_hear(&plan, &hear, self.cancel),
             Some(run) => self.mode.with_run(run).evaluate_and_hear(&plan, &hear, self.cancel),

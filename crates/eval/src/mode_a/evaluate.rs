@@ -46,7 +46,7 @@ pub(super) fn evaluate(
             }
         };
         let samples: Vec<&str> = todo.iter().map(|index| plan.samples[*index].as_str()).collect();
-        let pass = Pass::new(mode, plan.candidate, &samples, &clock, &finished, hear);
+        let pass = Pass::new(mode, (plan.candidate, plan.models), &samples, &clock, &finished, hear);
         for (index, sample) in todo.iter().zip(pass.go()) {
             ended[*index] = Some(sample);
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::ModeA;
 use crate::cancel::Cancel;
-use crate::sandbox::order::RunLimits;
+use crate::sandbox::order::{Network, RunLimits};
 
 /// How often cancellation and deadlines are looked at.
 pub(super) const TICK: Duration = Duration::from_millis(50);
@@ -69,7 +69,7 @@ pub(super) fn run_limits(mode: &ModeA, samples: u64) -> RunLimits {
         processor_seconds: seconds.saturating_add(10).saturating_mul(processors),
         // The clock of the evaluation is first; this one is for when nobody looks at that one any more.
         seconds: seconds.saturating_add(10),
-        // Whatever the task says: what a candidate is asked must not reach anybody.
-        network: false,
+        // What a candidate is asked must not reach anybody.
+        network: Network::Nothing,
     }
 }

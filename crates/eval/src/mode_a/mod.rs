@@ -14,7 +14,8 @@ mod rows;
 mod schedule;
 mod scorer;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +58,24 @@ pub struct Plan<'a> {
     pub candidate: &'a Path,
     /// The samples, each at most once.
     pub samples: &'a [String],
+    /// How the candidate's `run` reaches language models, if it may.
+    pub models: Option<&'a ModelAccess>,
+}
+
+/// A candidate's way to language models. Neither the scorer nor what a scorer runs has it.
+#[derive(Clone)]
+pub struct ModelAccess {
+    /// Where the gateway is. It is all of the network that a candidate reaches.
+    pub gateway: SocketAddrV4,
+    /// What the candidate finds in its environment: an address, which need not be that one, and a token.
+    pub environment: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for ModelAccess {
+    /// Without the environment, which holds a token.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ModelAccess").field("gateway", &self.gateway).finish_non_exhaustive()
+    }
 }
 
 /// Who is told of a sample and what a candidate answered to it.

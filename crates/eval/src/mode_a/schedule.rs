@@ -27,10 +27,10 @@ use super::limits::{Clock, Cut, LAST_CALL, MOST_WAITING, TICK, run_limits};
 use super::placeholders::Placeholders;
 use super::pool::Pool;
 use super::scorer::{Said, Scorer, verdict};
-use super::{Hear, ModeA};
+use super::{Hear, ModeA, ModelAccess};
 use crate::failure::{ErrorClass, RunErrorKind};
 use crate::result::{Outcome, SampleResult, Score};
-use crate::sandbox::order::VARIABLE;
+use crate::sandbox::order::{Network, RunLimits, VARIABLE};
 use crate::sandbox::{Cell, MOST_CELLS, make_folder};
 use crate::summary::value;
 
@@ -82,6 +82,7 @@ pub(super) struct Ended {
 pub(super) struct Pass<'a> {
     mode: &'a ModeA,
     candidate: &'a Path,
+    models: Option<&'a ModelAccess>,
     samples: &'a [&'a str],
     clock: &'a Clock<'a>,
     finished: &'a (dyn Fn(&SampleResult) + 'a),
@@ -114,7 +115,7 @@ impl<'a> Pass<'a> {
     /// `finished` is told of every result, `hear` of every answer.
     pub fn new(
         mode: &'a ModeA,
-        candidate: &'a Path,
+        (candidate, models): (&'a Path, Option<&'a ModelAccess>),
         samples: &'a [&'a str],
         clock: &'a Clock<'a>,
         finished: &'a (dyn Fn(&SampleResult) + 'a),
@@ -130,6 +131,7 @@ impl<'a> Pass<'a> {
         Self {
             mode,
             candidate,
+            models,
             samples,
             clock,
             finished,
@@ -176,7 +178,8 @@ impl<'a> Pass<'a> {
         let abort = AtomicBool::new(false);
         let stop = || clock.is_over().is_some() || abort.load(Ordering::Relaxed);
         let placeholders = self.placeholders();
-        let runner = self.runner(&placeholders, batch, &stop);
+        let environment = self.environment();
+        let runner = self.runner(&placeholders, &environment, batch, &stop);
         let pool = Pool {
             runner: &runner,
             rows: &self.mode.rows,
@@ -212,9 +215,17 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// What `run` finds in its environment. The way to language models has its names, whatever the spec says under them.
+    fn environment(&self) -> BTreeMap<String, String> {
+        let mut environment = self.mode.scorer.env.clone();
+        environment.extend(self.models.iter().flat_map(|models| models.environment.clone()));
+        environment
+    }
+
     fn runner<'r>(
         &self,
         placeholders: &'r Placeholders<'r>,
+        environment: &'r BTreeMap<String, String>,
         batch: usize,
         stop: &'r (dyn Fn() -> bool + Sync),
     ) -> Runner<'r>
@@ -225,8 +236,11 @@ impl<'a> Pass<'a> {
         Runner {
             placeholders,
             command: &mode.scorer.run,
-            environment: &mode.scorer.env,
-            limits: run_limits(mode, u64::try_from(batch).unwrap_or(u64::MAX)),
+            environment,
+            limits: RunLimits {
+                network: self.models.map_or(Network::Nothing, |models| Network::Gateway(models.gateway)),
+                ..run_limits(mode, u64::try_from(batch).unwrap_or(u64::MAX))
+            },
             output_bytes: serve.limits.output_mb.saturating_mul(1 << 20),
             sample_timeout: Duration::from_secs(serve.limits.sample_seconds()),
             transcript_bytes: usize::try_from(serve.feedback.max_bytes).unwrap_or(usize::MAX).min(1 << 20),

@@ -13,10 +13,11 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 use super::kernel;
 use super::landlock::{self, Paths, Use};
-use super::order::Order;
+use super::order::{Network, Order};
 use super::procfs;
 use super::seccomp::{self, Filter};
 use super::user::User;
+use super::way_out::{self, WayOut};
 
 /// Where programs, their libraries and their settings are on a Linux system.
 const SYSTEM: &[&str] = &[
@@ -57,6 +58,14 @@ const OF_THE_PROGRAM: &[Errno] = &[
     Errno::LIBBAD,
 ];
 
+/// A command that was started.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub child: Child,
+    /// How it reaches the gateway, if it may.
+    pub way_out: Option<WayOut>,
+}
+
 /// Starts a command with its standard streams and working directory from us and everything else from the order.
 /// With another priority than ours, if it has one.
 pub(crate) fn spawn(
@@ -64,15 +73,17 @@ pub(crate) fn spawn(
     command: &[OsString],
     temporary: &Path,
     priority: Option<i32>,
-) -> Result<Child, NotSpawned> {
+) -> Result<Spawned, NotSpawned> {
     let [program, arguments @ ..] = command else {
         let none = io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
         return Err(NotSpawned::Program(none));
     };
     let (is_set_up, set_up) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
         .map_err(|error| NotSpawned::Sandbox(error.into()))?;
+    let (passage, filter) = filter(order).map_err(NotSpawned::Sandbox)?;
+    let (ours, theirs) = passage.unzip();
     let rules = if order.landlock {
-        landlock::ruleset(&paths(order, temporary), order.limits.network).map_err(NotSpawned::Sandbox)?
+        landlock::ruleset(&paths(order, temporary)).map_err(NotSpawned::Sandbox)?
     } else {
         None
     };
@@ -85,7 +96,8 @@ pub(crate) fn spawn(
             None => Vec::new(),
         },
         rules,
-        filter: if order.seccomp { seccomp::filter(order.limits.network) } else { None },
+        filter,
+        passage: theirs,
         parent: rustix::process::getpid(),
         set_up,
     };
@@ -105,10 +117,16 @@ pub(crate) fn spawn(
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && start.elapsed() < BUSY => {
                 std::thread::sleep(Duration::from_millis(2));
             }
-            Ok(child) => return Ok(child),
+            Ok(child) => return spawned(order, child, ours.as_ref()),
             // All that the parent hears of a child that failed is a number, whatever failed in it; but the child has said
             // so when it had set itself up, and after that there is nothing but the program that it can fail at.
             Err(error) => {
+                if ours.is_some() && error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) {
+                    return Err(NotSpawned::Sandbox(io::Error::other(
+                        "something outside answers system calls of this container itself, so that we cannot give a candidate \
+                         a way to language models; run the task under another container runtime",
+                    )));
+                }
                 let is_set_up = matches!(rustix::io::read(&is_set_up, &mut [0; 1]), Ok(1));
                 let of_program =
                     Errno::from_io_error(&error).is_some_and(|code| OF_THE_PROGRAM.contains(&code));
@@ -119,6 +137,36 @@ pub(crate) fn spawn(
                 });
             }
         }
+    }
+}
+
+/// A command that runs, with its way out. One that should have a way out and has none is ended.
+fn spawned(order: &Order, mut child: Child, passage: Option<&OwnedFd>) -> Result<Spawned, NotSpawned> {
+    let (Some(passage), Network::Gateway(gateway)) = (passage, order.limits.network) else {
+        return Ok(Spawned { child, way_out: None });
+    };
+    match WayOut::of(passage, gateway) {
+        Ok(way_out) => Ok(Spawned { child, way_out: Some(way_out) }),
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(NotSpawned::Sandbox(error))
+        }
+    }
+}
+
+/// The filter, and what its listener is handed over by if it needs one.
+#[expect(clippy::type_complexity, reason = "two ends of one thing, and what they belong to")]
+fn filter(order: &Order) -> io::Result<(Option<(OwnedFd, OwnedFd)>, Option<Filter>)> {
+    let filter = if order.seccomp { seccomp::filter(order.limits.network) } else { None };
+    match order.limits.network {
+        Network::Nothing => Ok((None, filter)),
+        // Without a filter it would have all of the network.
+        Network::Gateway(_) if filter.is_none() || !kernel::calls_can_be_answered() => Err(io::Error::other(
+            "system calls cannot be answered by another process here, so that a candidate can have no way to language \
+                 models; use Linux 5.9 or later and a container engine that allows `seccomp`",
+        )),
+        Network::Gateway(_) => Ok((Some(way_out::passage()?), filter)),
     }
 }
 
@@ -169,6 +217,8 @@ struct Setup {
     doors: Vec<OwnedFd>,
     rules: Option<OwnedFd>,
     filter: Option<Filter>,
+    /// Where the listener goes of a filter that leaves calls to the supervisor.
+    passage: Option<OwnedFd>,
     parent: Pid,
     /// Gets a byte when everything is set up.
     set_up: OwnedFd,
@@ -204,8 +254,10 @@ impl Setup {
         if let Some(rules) = &self.rules {
             kernel::restrict(rules.as_raw_fd())?;
         }
-        if let Some(filter) = &self.filter {
-            kernel::filter_calls(filter)?;
+        match (&self.filter, &self.passage) {
+            (Some(filter), Some(passage)) => way_out::hand_over(passage, &kernel::filter_and_tell(filter)?)?,
+            (Some(filter), None) => kernel::filter_calls(filter)?,
+            (None, _) => {}
         }
         rustix::io::write(&self.set_up, b"x")?;
         Ok(())
@@ -247,7 +299,7 @@ mod tests {
             files: 10,
             processor_seconds: 10,
             seconds: 10,
-            network: false,
+            network: Network::Nothing,
         };
         Order {
             user,
@@ -283,7 +335,7 @@ mod tests {
                 let command = ["sh".into(), "-c".into(), script.into(), folder.path().into()];
                 let user = User { uid: 54_321, shadow: 54_322 };
                 let order = order(Some(user), folder.path());
-                let mut child = super::spawn(&order, &command, folder.path(), None).unwrap();
+                let mut child = super::spawn(&order, &command, folder.path(), None).unwrap().child;
                 assert!(child.wait().unwrap().success());
                 assert_eq!(text("groups").trim(), "54321");
                 assert!(!text("descriptors").lines().any(|line| line == number), "{}", text("descriptors"));
@@ -297,7 +349,7 @@ mod tests {
         let spawn = |user, program: &str| {
             let command = [folder.path().join(program).into_os_string()];
             let order = order(user, folder.path());
-            super::spawn(&order, &command, folder.path(), None).map(|mut child| child.wait())
+            super::spawn(&order, &command, folder.path(), None).map(|mut spawned| spawned.child.wait())
         };
         for (program, text) in [("missing", None), ("plain", Some("no program"))] {
             if let Some(text) = text {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_long;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -142,6 +142,104 @@ pub(super) fn filter_calls(filter: &[libc::sock_filter]) -> io::Result<()> {
     let done =
         unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program, 0, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The same, for a filter that leaves calls to be answered from outside: they are told by the descriptor that is returned.
+pub(super) fn filter_and_tell(filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
+    let Ok(len) = u16::try_from(filter.len()) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: `program` points to `len` live instructions, which the kernel copies and does not write to. It makes the descriptor
+    // for us, and nobody else has it.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    unsafe {
+        let fd = libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        );
+        Ok(OwnedFd::from_raw_fd(descriptor(fd)?))
+    }
+}
+
+/// Whether this kernel lets calls be answered from outside.
+pub(super) fn calls_can_be_answered() -> bool {
+    let action: u32 = libc::SECCOMP_RET_USER_NOTIF;
+    // SAFETY: the pointer is to a live number, which the kernel only reads.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let answer =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) };
+    answer == 0
+}
+
+/// A call that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    pub id: u64,
+    pub arguments: [u64; 6],
+}
+
+/// The next call that waits, once the descriptor can be read from. None if whoever made it is gone.
+pub(super) fn next_call(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
+    let data = libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] };
+    let mut told = libc::seccomp_notif { id: 0, pid: 0, flags: 0, data };
+    // SAFETY: the pointer is to a live structure of the size that is part of the request's number; the kernel writes to it
+    // alone, and wants it to be zero before.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let done = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut told) };
+    match descriptor(done.into()) {
+        Ok(_) => Ok(Some(Call { id: told.id, arguments: told.data.args })),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Answers a call with a copy of a file of ours, under the next free number of whoever made it.
+pub(super) fn answer_with_file(
+    listener: BorrowedFd<'_>,
+    call: u64,
+    file: BorrowedFd<'_>,
+    closes_on_exec: bool,
+) -> io::Result<()> {
+    let add = |flags: u32| {
+        let addition = libc::seccomp_notif_addfd {
+            id: call,
+            flags,
+            srcfd: file.as_raw_fd().cast_unsigned(),
+            newfd: 0,
+            newfd_flags: if closes_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+        };
+        // SAFETY: the pointer is to a live structure of the size that is part of the request's number, which the kernel only
+        // reads. The descriptor that it makes is another process's.
+        #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+        let number = unsafe {
+            libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const addition)
+        };
+        descriptor(number.into())
+    };
+    let and_answer = u32::try_from(libc::SECCOMP_ADDFD_FLAG_SEND).unwrap_or_default();
+    match add(and_answer) {
+        // A kernel before 5.14 takes two steps; if the call goes away between them, whoever made it has one file more.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            let number = add(0)?;
+            answer(listener, call, number.into(), 0)
+        }
+        added => added.map(drop),
+    }
+}
+
+/// Answers a call with an error.
+pub(super) fn answer_with_error(listener: BorrowedFd<'_>, call: u64, error: i32) -> io::Result<()> {
+    answer(listener, call, 0, error)
+}
+
+fn answer(listener: BorrowedFd<'_>, call: u64, value: i64, error: i32) -> io::Result<()> {
+    let answer = libc::seccomp_notif_resp { id: call, val: value, error: -error, flags: 0 };
+    // SAFETY: the pointer is to a live structure of the size that is part of the request's number, which the kernel only reads.
+    #[expect(unsafe_code, reason = "no safe wrapper of this system call among our dependencies")]
+    let done =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const answer) };
+    descriptor(done.into()).map(drop)
 }
 
 fn descriptor(returned: c_long) -> io::Result<RawFd> {

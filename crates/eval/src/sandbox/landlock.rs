@@ -37,8 +37,9 @@ const NET_TCP: u64 = 0b11;
 /// No abstract socket of, and no signal to, a process outside.
 const SCOPES: u64 = 0b11;
 
-/// Makes the rules; [`kernel::restrict`] applies them. None if this kernel has no Landlock.
-pub(crate) fn ruleset(paths: &Paths, network: bool) -> io::Result<Option<OwnedFd>> {
+/// Makes the rules; [`kernel::restrict`] applies them. None if this kernel has no Landlock. Whatever a command may reach of the
+/// network, it neither binds nor connects a socket itself.
+pub(crate) fn ruleset(paths: &Paths) -> io::Result<Option<OwnedFd>> {
     let Some(version) = kernel::landlock_version() else { return Ok(None) };
     let files = match version {
         1 => REFER - 1,
@@ -48,7 +49,7 @@ pub(crate) fn ruleset(paths: &Paths, network: bool) -> io::Result<Option<OwnedFd
     };
     let attributes = RulesetAttributes {
         files,
-        net: if version >= 4 && !network { NET_TCP } else { 0 },
+        net: if version >= 4 { NET_TCP } else { 0 },
         scoped: if version >= 6 { SCOPES } else { 0 },
     };
     let size: usize = match version {

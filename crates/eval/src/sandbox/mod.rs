@@ -16,8 +16,8 @@
 //! `order` is what the two say to each other, `ends` what the end of either is told by, `running` the evaluation's end, `supervise` the process that watches, `guard` one
 //! more behind it that does nothing but wait: should the watcher be killed, it inherits what that left, and ends it.
 //! `child` what happens between fork and exec, where the kernel is told the files (`landlock`) and calls (`seccomp`) it
-//! keeps the command to, and its processes to what they may use together (`group`); `sweep` leaves no process. All unsafe
-//! code is in `kernel`.
+//! keeps the command to, and its processes to what they may use together (`group`); `sweep` leaves no process. `way_out` is what a
+//! command may be given of the network: connections to the gateway, which the supervisor makes. All unsafe code is in `kernel`.
 
 mod child;
 mod ends;
@@ -35,6 +35,7 @@ mod sweep;
 mod user;
 mod users;
 mod watch;
+mod way_out;
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, Permissions};
@@ -49,7 +50,7 @@ use taskwright_base::lock::{Attempt, LockFile, Wait};
 use taskwright_base::{Error, Result, failed};
 
 use self::group::Groups;
-use self::order::RunLimits;
+use self::order::{Network, RunLimits};
 pub(crate) use self::running::Cell;
 pub(crate) use self::users::Lease;
 use self::users::Pool;
@@ -167,7 +168,7 @@ impl Sandbox {
             path,
             pool,
             landlock: landlock.is_some(),
-            seccomp: seccomp::filter(false).is_some(),
+            seccomp: seccomp::filter(Network::Nothing).is_some(),
             programs,
             hidden,
             groups: groups(),
@@ -205,7 +206,7 @@ impl Sandbox {
             files: 100,
             processor_seconds: 10,
             seconds: 10,
-            network: false,
+            network: Network::Nothing,
         };
         let mut running = cell.start(&running::Start {
             command: &["true".to_owned()],

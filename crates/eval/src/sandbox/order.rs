@@ -1,6 +1,7 @@
 //! What an evaluation and the process that watches over a command say to each other: an order, and a report in return.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -30,8 +31,16 @@ pub(crate) struct RunLimits {
     pub processor_seconds: u64,
     /// Seconds until it is killed; the caller's own clock is usually faster.
     pub seconds: u64,
-    /// Whether it may use the network.
-    pub network: bool,
+    pub network: Network,
+}
+
+/// What a command may reach beyond this machine's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Network {
+    Nothing,
+    /// Connections by TCP to this address, the gateway's, wherever it asks to be connected to.
+    Gateway(SocketAddrV4),
 }
 
 /// Everything that a sandboxed command needs besides its arguments.

@@ -1,6 +1,8 @@
 //! What `/proc` says of processes. Everything here races with processes that come and go: a missing one is no error.
 
 use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 
 /// A process's number.
@@ -54,6 +56,12 @@ fn descendants_by_parent(of: ProcessId) -> Vec<ProcessId> {
     }
     found.remove(0);
     found
+}
+
+/// How many files an epoll of ours watches that somebody has open.
+pub(crate) fn watched_files(epoll: &OwnedFd) -> io::Result<usize> {
+    let said = fs::read_to_string(format!("/proc/self/fdinfo/{}", epoll.as_raw_fd()))?;
+    Ok(said.lines().filter(|line| line.starts_with("tfd:")).count())
 }
 
 fn all() -> Vec<ProcessId> {

@@ -3,6 +3,12 @@
 //! It is not what keeps a candidate from our files (its user and Landlock do that). It takes away what the two do not
 //! reach: sockets of the internal network, by which a candidate could tell the optimizer what it is being asked;
 //! kernel objects that belong to no file and outlive a process; memory that no limit counts; new name spaces.
+//!
+//! A command that may reach the gateway makes no connection either. Its call for a socket is answered from outside by one that is
+//! connected already (`way_out`), and after that it is told that `connect` has succeeded, whatever address it names: no
+//! filter can see an address, which lies in memory.
+
+use super::order::Network;
 
 /// The instructions of the filter.
 pub(crate) type Filter = Vec<libc::sock_filter>;
@@ -54,6 +60,7 @@ const FORBIDDEN: &[i64] = &[
 ];
 
 const LOAD: u16 = 0x20;
+const MASK: u16 = 0x54;
 const IF_EQUAL: u16 = 0x15;
 const IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
@@ -64,9 +71,12 @@ const ERRNO: u32 = 0x0005_0000;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const FIRST_ARGUMENT: u32 = 16;
+const SECOND_ARGUMENT: u32 = 24;
+const THIRD_ARGUMENT: u32 = 32;
+const FOURTH_ARGUMENT: u32 = 40;
 
 /// The filter for this machine; none if we do not know its system calls.
-pub(crate) fn filter(network: bool) -> Option<Filter> {
+pub(crate) fn filter(network: Network) -> Option<Filter> {
     let architecture = ARCHITECTURE?;
     let mut program = vec![
         step(LOAD, 0, 0, ARCH),
@@ -97,28 +107,97 @@ pub(crate) fn filter(network: bool) -> Option<Filter> {
         libc::CLONE_NEWCGROUP,
     ];
     let spaces = spaces.iter().fold(0, |all, flag| all | flag.cast_unsigned());
-    program.extend([
-        step(IF_EQUAL, 0, 4, u32::try_from(libc::SYS_clone).ok()?),
-        step(LOAD, 0, 0, FIRST_ARGUMENT),
-        step(IF_ANY_BIT, 0, 1, spaces),
-        step(RETURN, 0, 0, errno(libc::EPERM)),
-        step(RETURN, 0, 0, ALLOW),
-    ]);
-    // Sockets: between processes of the machine (Landlock and file rights say which), and the network if it is given.
-    let families: &[i32] = if network {
-        &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
-    } else {
-        &[libc::AF_UNIX]
-    };
-    let count = u8::try_from(families.len()).ok()?;
-    program.push(step(IF_EQUAL, 0, count + 2, u32::try_from(libc::SYS_socket).ok()?));
-    program.push(step(LOAD, 0, 0, FIRST_ARGUMENT));
-    for (family, left) in families.iter().zip((0..count).rev()) {
-        program.push(step(IF_EQUAL, left + 1, 0, family.cast_unsigned()));
+    when(
+        &mut program,
+        libc::SYS_clone,
+        &[
+            step(LOAD, 0, 0, FIRST_ARGUMENT),
+            step(IF_ANY_BIT, 0, 1, spaces),
+            step(RETURN, 0, 0, errno(libc::EPERM)),
+            step(RETURN, 0, 0, ALLOW),
+        ],
+    )?;
+    match network {
+        // Between processes of the machine; Landlock and file rights say which.
+        Network::Nothing => when(
+            &mut program,
+            libc::SYS_socket,
+            &[
+                step(LOAD, 0, 0, FIRST_ARGUMENT),
+                step(IF_EQUAL, 1, 0, libc::AF_UNIX.cast_unsigned()),
+                step(RETURN, 0, 0, errno(libc::EACCES)),
+                step(RETURN, 0, 0, ALLOW),
+            ],
+        )?,
+        Network::Gateway(_) => to_the_gateway(&mut program)?,
     }
-    program.push(step(RETURN, 0, 0, errno(libc::EACCES)));
     program.push(step(RETURN, 0, 0, ALLOW));
     Some(program)
+}
+
+/// A socket for TCP is asked for outside, every other is refused: also one between processes, since a `connect` of it would be
+/// answered like any other and not be made. Pairs of sockets, which are connected from the start, are there.
+fn to_the_gateway(program: &mut Filter) -> Option<()> {
+    const EITHER_WAY: u32 = (libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC).cast_unsigned();
+    when(
+        program,
+        libc::SYS_socket,
+        &[
+            step(LOAD, 0, 0, FIRST_ARGUMENT),
+            step(IF_EQUAL, 0, 6, libc::AF_INET.cast_unsigned()),
+            step(LOAD, 0, 0, SECOND_ARGUMENT),
+            step(MASK, 0, 0, !EITHER_WAY),
+            step(IF_EQUAL, 0, 3, libc::SOCK_STREAM.cast_unsigned()),
+            step(LOAD, 0, 0, THIRD_ARGUMENT),
+            step(IF_EQUAL, 2, 0, 0),
+            step(IF_EQUAL, 1, 0, libc::IPPROTO_TCP.cast_unsigned()),
+            step(RETURN, 0, 0, errno(libc::EACCES)),
+            step(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
+        ],
+    )?;
+    // Not made, so that a socket stays connected to what it is: not even by the address that dissolves a connection.
+    when(program, libc::SYS_connect, &[step(RETURN, 0, 0, errno(0))])?;
+    for call in [libc::SYS_bind, libc::SYS_listen] {
+        when(program, call, &[step(RETURN, 0, 0, errno(libc::EACCES))])?;
+    }
+    // Connects while it sends, to an address in memory.
+    let flags = [
+        (libc::SYS_sendto, FOURTH_ARGUMENT),
+        (libc::SYS_sendmsg, THIRD_ARGUMENT),
+        (libc::SYS_sendmmsg, FOURTH_ARGUMENT),
+    ];
+    for (call, flags) in flags {
+        when(
+            program,
+            call,
+            &[
+                step(LOAD, 0, 0, flags),
+                step(IF_ANY_BIT, 0, 1, libc::MSG_FASTOPEN.cast_unsigned()),
+                step(RETURN, 0, 0, errno(libc::EACCES)),
+                step(RETURN, 0, 0, ALLOW),
+            ],
+        )?;
+    }
+    // The options of a packet can name a host that it is sent to first.
+    when(
+        program,
+        libc::SYS_setsockopt,
+        &[
+            step(LOAD, 0, 0, SECOND_ARGUMENT),
+            step(IF_EQUAL, 0, 3, libc::IPPROTO_IP.cast_unsigned()),
+            step(LOAD, 0, 0, THIRD_ARGUMENT),
+            step(IF_EQUAL, 0, 1, libc::IP_OPTIONS.cast_unsigned()),
+            step(RETURN, 0, 0, errno(libc::EACCES)),
+            step(RETURN, 0, 0, ALLOW),
+        ],
+    )
+}
+
+/// Adds what happens to a call. All ways through it end in it, as the call's number is not there any more afterwards.
+fn when(program: &mut Filter, call: i64, steps: &[libc::sock_filter]) -> Option<()> {
+    program.push(step(IF_EQUAL, 0, u8::try_from(steps.len()).ok()?, u32::try_from(call).ok()?));
+    program.extend_from_slice(steps);
+    Some(())
 }
 
 fn step(code: u16, if_true: u8, if_false: u8, value: u32) -> libc::sock_filter {
@@ -131,11 +210,16 @@ fn errno(error: i32) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
     use super::*;
     use taskwright_testing::test;
 
+    const GATEWAY: Network = Network::Gateway(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8702));
+
     /// Follows the filter as the kernel does.
-    fn decide(filter: &Filter, architecture: u32, number: i64, argument: u32) -> u32 {
+    fn decide(filter: &Filter, architecture: u32, number: i64, arguments: &[i32]) -> u32 {
+        let argument = |number: usize| arguments.get(number).map_or(0, |argument| argument.cast_unsigned());
         let (mut at, mut value) = (0, 0_u32);
         loop {
             let instruction = filter[at];
@@ -145,9 +229,16 @@ mod tests {
                     value = match instruction.k {
                         NUMBER => u32::try_from(number).unwrap(),
                         ARCH => architecture,
-                        FIRST_ARGUMENT => argument,
+                        FIRST_ARGUMENT => argument(0),
+                        SECOND_ARGUMENT => argument(1),
+                        THIRD_ARGUMENT => argument(2),
+                        FOURTH_ARGUMENT => argument(3),
                         other => panic!("reads {other}"),
                     };
+                    1
+                }
+                MASK => {
+                    value &= instruction.k;
                     1
                 }
                 IF_EQUAL => jump(value == instruction.k),
@@ -161,31 +252,66 @@ mod tests {
     #[test]
     fn every_path_of_the_filter_ends_where_it_should() {
         let Some(here) = ARCHITECTURE else { return };
-        let (closed, open) = (filter(false).unwrap(), filter(true).unwrap());
-        let socket = |filter, family: i32| decide(filter, here, libc::SYS_socket, family.cast_unsigned());
-        for family in [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
-            assert_eq!(socket(&closed, family), errno(libc::EACCES));
-            assert_eq!(socket(&open, family), ALLOW);
-        }
-        for filter in [&closed, &open] {
-            assert_eq!(socket(filter, libc::AF_UNIX), ALLOW);
-            assert_eq!(socket(filter, libc::AF_VSOCK), errno(libc::EACCES));
-            assert_eq!(socket(filter, libc::AF_PACKET), errno(libc::EACCES));
-            assert_eq!(decide(filter, 0x4000_0003, libc::SYS_read, 0), KILL);
-            assert_eq!(decide(filter, here, libc::SYS_read, 0), ALLOW);
-            assert_eq!(decide(filter, here, libc::SYS_execve, u32::MAX), ALLOW);
+        let (closed, gateway) = (filter(Network::Nothing).unwrap(), filter(GATEWAY).unwrap());
+        assert_eq!(decide(&closed, here, libc::SYS_socket, &[libc::AF_UNIX]), ALLOW);
+        assert_eq!(decide(&closed, here, libc::SYS_socket, &[libc::AF_INET, 1, 0]), errno(libc::EACCES));
+        for filter in [&closed, &gateway] {
+            for family in [libc::AF_INET6, libc::AF_NETLINK, libc::AF_VSOCK, libc::AF_PACKET] {
+                let socket = decide(filter, here, libc::SYS_socket, &[family, libc::SOCK_STREAM, 0]);
+                assert_eq!(socket, errno(libc::EACCES), "{family}");
+            }
+            assert_eq!(decide(filter, 0x4000_0003, libc::SYS_read, &[]), KILL);
+            assert_eq!(decide(filter, here, libc::SYS_read, &[]), ALLOW);
+            assert_eq!(decide(filter, here, libc::SYS_execve, &[-1]), ALLOW);
             for call in MISSING {
-                assert_eq!(decide(filter, here, *call, 0), errno(libc::ENOSYS));
+                assert_eq!(decide(filter, here, *call, &[]), errno(libc::ENOSYS));
             }
             for call in UNSUPPORTED {
-                assert_eq!(decide(filter, here, *call, 0), errno(libc::EOPNOTSUPP));
+                assert_eq!(decide(filter, here, *call, &[]), errno(libc::EOPNOTSUPP));
             }
             for call in FORBIDDEN {
-                assert_eq!(decide(filter, here, *call, 0), errno(libc::EPERM));
+                assert_eq!(decide(filter, here, *call, &[]), errno(libc::EPERM));
             }
-            assert_eq!(decide(filter, here, libc::SYS_clone, libc::SIGCHLD.cast_unsigned()), ALLOW);
-            let space = (libc::CLONE_NEWUSER | libc::SIGCHLD).cast_unsigned();
-            assert_eq!(decide(filter, here, libc::SYS_clone, space), errno(libc::EPERM));
+            assert_eq!(decide(filter, here, libc::SYS_clone, &[libc::SIGCHLD]), ALLOW);
+            let space = libc::CLONE_NEWUSER | libc::SIGCHLD;
+            assert_eq!(decide(filter, here, libc::SYS_clone, &[space]), errno(libc::EPERM));
+        }
+    }
+
+    #[test]
+    fn of_the_network_there_is_tcp_alone_and_nothing_connects() {
+        use libc::{AF_INET, AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_STREAM};
+        let Some(here) = ARCHITECTURE else { return };
+        let filter = filter(GATEWAY).unwrap();
+        let asked = libc::SECCOMP_RET_USER_NOTIF;
+        let (allowed, refused, done) = (ALLOW, errno(libc::EACCES), errno(0));
+        let fast = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL;
+        for (call, arguments, outcome) in [
+            (libc::SYS_socket, [AF_INET, SOCK_STREAM, 0, 0], asked),
+            (libc::SYS_socket, [AF_INET, SOCK_STREAM, libc::IPPROTO_TCP, 0], asked),
+            (libc::SYS_socket, [AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, 0], asked),
+            (libc::SYS_socket, [AF_INET, SOCK_STREAM, libc::IPPROTO_MPTCP, 0], refused),
+            (libc::SYS_socket, [AF_INET, SOCK_STREAM, libc::IPPROTO_SCTP, 0], refused),
+            (libc::SYS_socket, [AF_INET, SOCK_DGRAM, 0, 0], refused),
+            (libc::SYS_socket, [AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, libc::IPPROTO_UDP, 0], refused),
+            (libc::SYS_socket, [AF_INET, SOCK_RAW, libc::IPPROTO_TCP, 0], refused),
+            (libc::SYS_socket, [AF_UNIX, SOCK_STREAM, 0, 0], refused),
+            (libc::SYS_socketpair, [AF_UNIX, SOCK_STREAM, 0, 0], allowed),
+            (libc::SYS_connect, [3, 0, 16, 0], done),
+            (libc::SYS_bind, [3, 0, 16, 0], refused),
+            (libc::SYS_listen, [3, 16, 0, 0], refused),
+            (libc::SYS_sendto, [3, 0, 1, libc::MSG_NOSIGNAL], allowed),
+            (libc::SYS_sendto, [3, 0, 1, fast], refused),
+            (libc::SYS_sendmsg, [3, 0, libc::MSG_NOSIGNAL, 0], allowed),
+            (libc::SYS_sendmsg, [3, 0, fast, 0], refused),
+            (libc::SYS_sendmmsg, [3, 0, 1, fast], refused),
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_TCP, libc::TCP_NODELAY, 0], allowed),
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::IP_TOS, 0], allowed),
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::IP_OPTIONS, 0], refused),
+            // The same number at another level.
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_TCP, libc::IP_OPTIONS, 0], allowed),
+        ] {
+            assert_eq!(decide(&filter, here, call, &arguments), outcome, "{call} {arguments:?}");
         }
     }
 }

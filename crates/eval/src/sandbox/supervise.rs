@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitStatus};
 use taskwright_base::{Error, Result, failed, failed_to};
 
-use super::child::{self, NotSpawned};
+use super::child::{self, NotSpawned, Spawned};
 use super::ends::{EndRequests, handle_of};
 use super::folder;
 use super::group::{self, Bounds};
@@ -24,6 +24,7 @@ use super::guard;
 use super::order::{Cause, NotStarted, Order, Report, RunLimits, Violation};
 use super::sweep;
 use super::watch::{INTERVAL, Watch};
+use super::way_out::WayOut;
 
 /// The sandbox itself failed.
 const SANDBOX_FAILED: u8 = 125;
@@ -93,13 +94,15 @@ fn supervise(order: &Order, command: &[OsString], maker: Pid, end: &mut EndReque
     if let Some(group) = &order.group {
         group.make(&bounds(&order.limits, &temporary.0))?;
     }
-    let child = match child::spawn(order, command, &temporary.0, step_forward()) {
-        Ok(child) => child,
+    let Spawned { child, mut way_out } = match child::spawn(order, command, &temporary.0, step_forward()) {
+        Ok(spawned) => spawned,
         Err(error) => return Ok(not_started(command, error)),
     };
     let main = i32::try_from(child.id()).unwrap_or(i32::MAX);
     let mut status = None;
-    let watched = watch(order, &temporary.0, (maker, main), &mut status, end);
+    let watched = watch(order, &temporary.0, (maker, main), &mut status, end, way_out.as_mut());
+    // Whoever still waits for a socket is told that there is none.
+    drop(way_out);
     let left = super::procfs::descendants(rustix::process::getpid().as_raw_nonzero().get());
     let left_behind = left.iter().filter(|process| **process != main).count();
     let survivors = sweep::end_descendants(order.user, main, &mut status);
@@ -181,6 +184,7 @@ fn watch(
     (maker, main): (Pid, i32),
     status: &mut Option<WaitStatus>,
     end: &mut EndRequests,
+    mut way_out: Option<&mut WayOut>,
 ) -> Result<Option<Violation>> {
     let wait = |error: rustix::io::Errno| failed_to("waiting for a command")(error.into());
     let handle = handle_of(main);
@@ -196,9 +200,13 @@ fn watch(
         let timeout = Timespec::try_from(wake.saturating_duration_since(now)).unwrap_or_default();
         let mut waiting = vec![PollFd::new(end.requests(), PollFlags::IN)];
         waiting.extend(handle.as_ref().map(|handle| PollFd::new(handle, PollFlags::IN)));
+        waiting.extend(way_out.iter().flat_map(|way_out| way_out.events()));
         match poll(&mut waiting, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(wait(error)),
+        }
+        if let Some(way_out) = &mut way_out {
+            way_out.serve().map_err(failed_to("giving a command a connection to the gateway"))?;
         }
         sweep::reap(Some(main), status);
         if status.is_some() || end.came() || rustix::process::getppid() != Some(maker) {

@@ -63,7 +63,7 @@ fn an_honest_evaluation() {
         let samples = ["c", "a", "b"].map(str::to_owned);
         let observed = Mutex::new(Vec::new());
         let result = evaluator.evaluate(
-            &Plan { candidate: &candidate, samples: &samples },
+            &Plan { candidate: &candidate, samples: &samples, models: None },
             &|sample| observed.lock().unwrap().push(sample.id.clone()),
             &Cancel::new(),
         );
@@ -139,7 +139,7 @@ fn cancelling_keeps_what_is_finished() {
     let cancel = Cancel::new();
     let start = Instant::now();
     let result = evaluator.evaluate(
-        &Plan { candidate: &candidate, samples: &samples },
+        &Plan { candidate: &candidate, samples: &samples, models: None },
         &|sample| {
             if sample.id == "a" {
                 cancel.cancel();
@@ -154,7 +154,11 @@ fn cancelling_keeps_what_is_finished() {
     assert!(
         result.samples[1..].iter().all(|sample| sample.error_class() == Some(ErrorClass::Infrastructure))
     );
-    let before = evaluator.evaluate(&Plan { candidate: &candidate, samples: &samples }, &|_| {}, &cancel);
+    let before = evaluator.evaluate(
+        &Plan { candidate: &candidate, samples: &samples, models: None },
+        &|_| {},
+        &cancel,
+    );
     assert_eq!((before.end, before.aggregate.infrastructure_errors), (End::Cancelled, 3));
 }
 

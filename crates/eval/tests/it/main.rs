@@ -12,6 +12,7 @@ mod hostile;
 mod nested;
 mod real_harbor;
 mod watchers;
+mod way_out;
 
 fn main() -> std::process::ExitCode {
     taskwright_testing::main()

@@ -25,7 +25,7 @@ struct Watched {
 fn start(folder: &Path) -> Watched {
     let limits = json!({
         "memory": 1 << 30, "processes": 64, "file": 1 << 20, "disk": 1 << 20, "files": 10,
-        "processor_seconds": 100, "seconds": 100, "network": false,
+        "processor_seconds": 100, "seconds": 100, "network": "nothing",
     });
     let order = json!({
         "user": null, "limits": limits, "temporary": folder, "read": [], "landlock": false, "seccomp": false,

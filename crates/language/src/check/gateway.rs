@@ -93,12 +93,13 @@ fn users(context: &mut Context<'_>, gateway: &Gateway) {
             "add `[gateway.evaluation]` for candidates, `[gateway.producer]` for the optimizer, or leave it out",
         );
     }
-    if context.spec.mode == Mode::A && gateway.evaluation.is_some() {
-        // Believed, it would be worse than nothing: a candidate would need a network, and has none.
+    let has_run = context.spec.scorer.as_ref().is_none_or(|scorer| !scorer.run.is_empty());
+    if context.spec.mode == Mode::A && gateway.evaluation.is_some() && !has_run {
+        // Believed, it would be worse than nothing.
         context.error(
             &["gateway", "evaluation"],
-            "candidates of Mode A run without a network, and so without a way to a language model",
-            "leave it out; `[gateway.producer]` is the optimizer's",
+            "the scorer runs the candidate itself, which has no way to a language model then",
+            "give the candidate a command of its own, `scorer.run`; or leave this out: `[gateway.producer]` is the optimizer's",
         );
     }
     if let Some(why) = lone_finalization(gateway.finalization.as_ref(), gateway.evaluation.as_ref()) {

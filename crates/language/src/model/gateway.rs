@@ -31,7 +31,7 @@ pub struct Gateway {
     /// What the optimizer may use; without it nothing.
     #[serde(default)]
     pub producer: Option<GatewayScope>,
-    /// What candidates may use while the optimizer works; without it nothing. In Mode B only.
+    /// What candidates may use while the optimizer works; without it nothing. In Mode A it is all of a network that `run` has.
     #[serde(default)]
     pub evaluation: Option<GatewayScope>,
     /// What candidates may use while the final one is scored; without it what `evaluation` has left.

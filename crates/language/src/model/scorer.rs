@@ -25,9 +25,10 @@ pub struct Scorer {
     /// How many samples one `run` process is handed.
     #[serde(default = "Scorer::default_batch")]
     pub batch: u64,
-    /// Whether the same candidate always gets the same score: if so, a repeated evaluation is answered from the record.
-    #[serde(default = "Scorer::default_deterministic")]
-    pub deterministic: bool,
+    /// Whether the same candidate always gets the same score: if so, a repeated evaluation is answered from the record. Unless it
+    /// is said, it is taken to be so where candidates ask no language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deterministic: Option<bool>,
     /// Environment variables that both commands get besides `PATH`, `HOME`, `TMPDIR` and `LANG`.
     #[serde(default)]
     pub env: std::collections::BTreeMap<String, String>,
@@ -36,9 +37,6 @@ pub struct Scorer {
 impl Scorer {
     fn default_batch() -> u64 {
         1
-    }
-    fn default_deterministic() -> bool {
-        true
     }
 }
 

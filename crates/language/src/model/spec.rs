@@ -132,6 +132,11 @@ impl Spec {
         names.into_iter().collect()
     }
 
+    /// Whether candidates may ask language models.
+    pub fn candidates_ask_models(&self) -> bool {
+        self.gateway.as_ref().is_some_and(|gateway| gateway.evaluation.is_some())
+    }
+
     /// Whether the eval sidecar is given the Docker of the machine that it runs on.
     pub fn uses_host_docker(&self) -> bool {
         self.harbor.as_ref().is_some_and(|harbor| {

@@ -748,8 +748,11 @@ allowed_models = ["small"]
       help: leave it out, or write `mode = "b"`
     error 36:1 <[wandb]> `[wandb]` asks for reports, and the eval sidecar of Mode A makes none
       help: write `mode = "disabled"` in it, or leave it out: the evidence holds everything that would be reported
-    error 40:1 <[gateway.evaluation]> candidates of Mode A run without a network, and so without a way to a language model
-      help: leave it out; `[gateway.producer]` is the optimizer's
+    "#);
+    let itself = a(&[("run = ", "# run = "), ("", "[gateway.evaluation]\nallowed_models = [\"small\"]\n")]);
+    insta::assert_snapshot!(itself, @r#"
+    error 34:1 <[gateway.evaluation]> the scorer runs the candidate itself, which has no way to a language model then
+      help: give the candidate a command of its own, `scorer.run`; or leave this out: `[gateway.producer]` is the optimizer's
     "#);
     let off = a(&[("", "[wandb]\nproject = \"sorting\"\nmode = \"disabled\"\n")]);
     insta::assert_snapshot!(off, @"fine");

@@ -83,12 +83,14 @@ fn scope(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     mapping.apply(SCOPE, map, &table)
 }
 
-/// What candidates may use: nothing where they have no network.
+/// What candidates may use: nothing where a program scores them, which gets no token there.
 fn candidates(mapping: &mut Mapping, at: At<'_>) -> Result<()> {
     match at.entry {
         Some(entry) if mapping.mode == Mode::A => {
-            mapping
-                .lose(entry, "where a scorer of our own scores, candidates have no network, and so no model");
+            mapping.lose(
+                entry,
+                "a program that scores gets no token there: a table `gateway.evaluation` would give candidates one here",
+            );
             Ok(())
         }
         _ => scope(mapping, at),

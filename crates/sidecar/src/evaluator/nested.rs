@@ -3,22 +3,20 @@
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use taskwright_base::{Error, Result, failed};
 use taskwright_eval::{
     Cancel, ModeB, ModeBOptions, Observer, Place, PlanB, SampleResult, Sandbox, SidecarPlace, Trials,
 };
-use taskwright_gateway::Usage;
 use taskwright_harbor::child::Environment;
 use taskwright_language::model::InnerDocker;
 use taskwright_language::serve::ServeConfig;
 
-use super::models::Way;
-use crate::events::Purpose;
+use super::models::{Finished, Way};
 use crate::paths::Paths;
-use crate::runner::{Job, Ran, Spent};
+use crate::runner::{Job, Ran};
 
 /// What Harbor's environment gets besides the secrets: how to reach programs, the network and its certificates.
 const PASSED_ON: &[&str] = &[
@@ -115,15 +113,12 @@ impl Nested {
     }
 
     /// Runs and scores samples, handing over each as it finishes.
-    ///
-    /// While the optimizer works, a sample that had a request refused because nothing is left of the budget is none, and those
-    /// after it are not run. The final candidate's budget is its own to keep within.
     pub fn run(
         &self,
         job: &Job,
         candidate: &Path,
         samples: &[String],
-        finished: &(dyn Fn(&SampleResult) + Sync),
+        finished: &Finished<'_>,
         stop: &Cancel,
     ) -> Result<Ran> {
         let Some(place) = &self.place else {
@@ -136,63 +131,24 @@ impl Nested {
         let record = self.jobs.join(format!("evaluation-{number}"));
         let run = Run { record: &record, place, candidate, samples };
         let result = match &self.models {
-            Some(way) => self.metered(&run, way, job, finished, stop),
+            Some(way) => way.metered(job, finished, stop, |open, finished, stop| {
+                let environment =
+                    open.variables().fold(self.environment.clone(), |environment, (name, value)| {
+                        environment.with(name, value)
+                    });
+                self.run_in(&run, &environment, finished, stop)
+            }),
             None => self.run_in(&run, &self.environment, finished, stop).map(|()| Ran::default()),
         };
         remove(&record);
         result
     }
 
-    /// Runs with a token of its own for language models.
-    ///
-    /// A sample whose requests could not be answered for reasons that are not the candidate's is none.
-    fn metered(
-        &self,
-        run: &Run<'_>,
-        way: &Way,
-        job: &Job,
-        finished: &(dyn Fn(&SampleResult) + Sync),
-        stop: &Cancel,
-    ) -> Result<Ran> {
-        let is_optimizers = job.purpose == Purpose::Optimizer;
-        if is_optimizers && way.is_spent()? {
-            return Ok(Ran { models: None, spent: Some(Spent::Before) });
-        }
-        let open = way.open(job)?;
-        let environment = open.environment(&self.environment);
-        let own = stop.part();
-        let (is_spent, trouble) = (AtomicBool::new(false), Mutex::new(None));
-        let told = |result: &SampleResult| match open.usage() {
-            Ok(Usage { unreachable: 0, spent, .. }) if spent == 0 || !is_optimizers => finished(result),
-            Ok(Usage { unreachable: 0, .. }) => {
-                is_spent.store(true, Ordering::Relaxed);
-                own.cancel();
-            }
-            usage => {
-                let error = usage.err().unwrap_or_else(|| Error::new("the upstream could not be asked"));
-                *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                own.cancel();
-            }
-        };
-        self.run_in(run, &environment, &told, &own)?;
-        if let Some(error) = trouble.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(error);
-        }
-        let models = open.end();
-        if let Err(error) = &models {
-            eprintln!(
-                "taskwright: what evaluation {} used of language models is not known: {error}",
-                job.number
-            );
-        }
-        Ok(Ran { models: models.ok(), spent: is_spent.into_inner().then_some(Spent::Meanwhile) })
-    }
-
     fn run_in(
         &self,
         run: &Run<'_>,
         environment: &Environment,
-        finished: &(dyn Fn(&SampleResult) + Sync),
+        finished: &Finished<'_>,
         stop: &Cancel,
     ) -> Result<()> {
         let Run { record, place, candidate, samples } = *run;
@@ -229,7 +185,7 @@ fn remove(folder: &Path) {
 }
 
 struct Watcher<'a> {
-    finished: &'a (dyn Fn(&SampleResult) + Sync),
+    finished: &'a Finished<'a>,
 }
 
 impl Observer for Watcher<'_> {

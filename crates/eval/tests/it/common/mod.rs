@@ -176,7 +176,11 @@ fn evaluator_with(
 
 pub fn evaluate(evaluator: &ModeA, candidate: &Path, samples: &[&str]) -> EvaluationResult {
     let samples: Vec<String> = samples.iter().map(|id| (*id).to_owned()).collect();
-    evaluator.evaluate(&Plan { candidate, samples: &samples }, &|_: &SampleResult| {}, &Cancel::new())
+    evaluator.evaluate(
+        &Plan { candidate, samples: &samples, models: None },
+        &|_: &SampleResult| {},
+        &Cancel::new(),
+    )
 }
 
 /// The samples as short texts: `id: value error detail`.
