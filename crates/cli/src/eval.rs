@@ -21,6 +21,7 @@ use anyhow::Context;
 use camino::Utf8PathBuf;
 use taskwright_base::Error;
 use taskwright_eval::{Cancel, End, EvaluationResult, IsolationGap};
+use taskwright_gateway::Usage;
 use taskwright_language::model::Mode;
 
 use self::baseline::Baseline;
@@ -124,6 +125,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut status = exit::SUCCESS;
     let gaps: Vec<IsolationGap>;
     let imported: import::Imported;
+    let used: Option<Usage>;
     match task.serve.mode {
         Mode::A => {
             let runner = mode_a::Runner::open(&task, arguments.dry_run)?;
@@ -145,9 +147,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
                     break;
                 }
             }
-            if let Some(usage) = runner.usage_in_words()? {
-                say(&usage);
-            }
+            used = runner.usage()?;
         }
         Mode::B => {
             let registry = arguments.registry_path.as_deref().map(workspace::from_here).transpose()?;
@@ -173,10 +173,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
                     break;
                 }
             }
-            if let Some(usage) = runner.usage()? {
-                say(&usage);
-            }
+            used = runner.usage()?;
         }
+    }
+    if let Some(usage) = used {
+        say(&format!("models: {usage}"));
     }
     if arguments.dry_run {
         return Ok(status);

@@ -23,7 +23,7 @@ use super::paths::{self, Paths};
 use super::progress::Progress;
 use super::refused;
 use super::task::Task;
-use crate::gateway::host::{HostGateway, words};
+use crate::gateway::host::HostGateway;
 
 /// Runs candidates of mode A.
 pub struct Runner<'a> {
@@ -61,11 +61,6 @@ impl<'a> Runner<'a> {
     /// What candidates used of language models until now, where a gateway counted it.
     pub fn usage(&self) -> anyhow::Result<Option<Usage>> {
         Ok(self.gateway.as_ref().map(|(gateway, _)| gateway.usage()).transpose()?)
-    }
-
-    /// The same in words.
-    pub fn usage_in_words(&self) -> anyhow::Result<Option<String>> {
-        Ok(self.usage()?.map(|usage| words(&usage)))
     }
 
     /// The task, opened.

@@ -11,7 +11,7 @@ use taskwright_eval::{
     Cancel, Candidate, EvaluationB, HostPlace, IsolationGap, IsolationMode, ModeB, ModeBOptions, Observer,
     Place, PlanB, Rules, SampleResult, Sandbox, SandboxOptions, Trials,
 };
-use taskwright_gateway::clients;
+use taskwright_gateway::{Usage, clients};
 use taskwright_harbor::child::Environment;
 
 use super::Evaluated;
@@ -106,9 +106,9 @@ impl<'a> Runner<'a> {
         Ok(Self { task, mode, rules, sandbox, gateway, _runtime_lock: runtime_lock })
     }
 
-    /// What the candidate used of language models, in words, where a gateway counted it.
-    pub fn usage(&self) -> anyhow::Result<Option<String>> {
-        Ok(self.gateway.as_ref().map(HostGateway::usage).transpose()?.map(|usage| format!("models: {usage}")))
+    /// What the candidate used of language models until now, where a gateway counted it.
+    pub fn usage(&self) -> anyhow::Result<Option<Usage>> {
+        Ok(self.gateway.as_ref().map(HostGateway::usage).transpose()?)
     }
 
     /// Imports a candidate. One that cannot be installed is refused here, before anything is started.
