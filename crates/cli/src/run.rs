@@ -21,8 +21,9 @@ use taskwright_experiment::dispatch::{Ending, Harbor};
 use taskwright_experiment::jobs::{self, Job};
 use taskwright_experiment::plan::{self, Prepared};
 use taskwright_experiment::progress::{self, Progress, State};
-use taskwright_experiment::{ExperimentError, find, load, reference_page, schema_text};
+use taskwright_experiment::{Experiment, ExperimentError, find, load, reference_page, schema_text};
 use taskwright_gateway::Money;
+use taskwright_language::document::Document;
 
 use self::bounded::Running;
 use self::estimate::Estimate;
@@ -146,23 +147,10 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     for warning in &document.warnings {
         say(warning.render(output::is_colored()).trim_end());
     }
-    let plan = plan::plan(&workspace, &document)?;
-    let intent = match (arguments.build, arguments.dry_run) {
-        (true, _) => Intent::Build,
-        (_, true) => Intent::Look,
-        _ => Intent::Locked,
+    let prepared = match prepare(arguments, &workspace, &document, &stop)? {
+        Ok(prepared) => prepared,
+        Err(status) => return Ok(status),
     };
-    if let Some(status) = build(&workspace, plan.built(), intent, &stop)? {
-        return Ok(status);
-    }
-    // The lock may be another one now.
-    let plan = if arguments.build { plan::plan(&workspace, &document)? } else { plan };
-    let mut prepared = plan.prepare()?;
-    if arguments.again {
-        prepared.again(&workspace);
-    } else if arguments.resume || arguments.max_usd.is_some() {
-        prepared.latest(&workspace);
-    }
     let bounded = bounded::split(arguments.max_usd, &document.value, &prepared)?;
     let job = prepared.job(&workspace);
     let estimate = bounded.as_ref().map(|_| estimate(arguments, &prepared)).transpose()?;
@@ -208,6 +196,33 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     drop(lock);
     conclude(arguments, &workspace, &job, &ran, metered)
+}
+
+/// Builds what is to be built, and makes a job of a manifest. An exit status is why it cannot go on; it has been said.
+fn prepare(
+    arguments: &Arguments,
+    workspace: &Workspace,
+    document: &Document<Experiment>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Result<Prepared, Status>> {
+    let plan = plan::plan(workspace, document)?;
+    let intent = match (arguments.build, arguments.dry_run) {
+        (true, _) => Intent::Build,
+        (_, true) => Intent::Look,
+        _ => Intent::Locked,
+    };
+    if let Some(status) = build(workspace, plan.built(), intent, stop)? {
+        return Ok(Err(status));
+    }
+    // The lock may be another one now.
+    let plan = if arguments.build { plan::plan(workspace, document)? } else { plan };
+    let mut prepared = plan.prepare()?;
+    if arguments.again {
+        prepared.again(workspace);
+    } else if arguments.resume || arguments.max_usd.is_some() {
+        prepared.latest(workspace);
+    }
+    Ok(Ok(prepared))
 }
 
 /// What the ledger knows of the cost. Says it.

@@ -68,10 +68,10 @@ mod tests {
 
     fn said(agents: &[&str], endpoints: &[(Option<&str>, Option<&str>)]) -> String {
         let agents: Vec<AgentConfig> = agents.iter().map(|name| agent(name)).collect();
-        let own = |text: &Option<&str>| text.map(str::to_owned);
+        let own = |text: Option<&str>| text.map(str::to_owned);
         let endpoints: Vec<Endpoint> = endpoints
             .iter()
-            .map(|(address, key)| Endpoint { address: own(address), key: own(key) })
+            .map(|&(address, key)| Endpoint { address: own(address), key: own(key) })
             .collect();
         match check(&agents, &endpoints, "http://10.0.0.1:80", |name| name == "TOKEN") {
             Ok(()) => String::new(),

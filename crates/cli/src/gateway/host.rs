@@ -148,3 +148,49 @@ impl HostGateway {
         usage
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use taskwright_gateway::{Address, Key, ScopeConfig};
+
+    use super::*;
+
+    fn start(state: &Path) -> HostGateway {
+        let scope = ScopeConfig { allowed_models: vec!["m".to_owned()], ..ScopeConfig::default() };
+        let config = Config { evaluation: Some(scope), ..Config::default() };
+        let address = Address::new("http://127.0.0.1:9").unwrap();
+        let upstream = Upstream { address, key: Key::new("k").unwrap() };
+        let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        HostGateway::start_in(state, config, upstream, listen, "a test").unwrap()
+    }
+
+    /// How a gateway answers who shows a token.
+    fn status(gateway: &HostGateway, token: &str) -> String {
+        let mut stream = TcpStream::connect(gateway.address).unwrap();
+        let request = format!(
+            "GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn one_that_is_started_again_knows_no_earlier_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = start(folder.path());
+        let token = first.token().to_owned();
+        assert_eq!(status(&first, &token), "200");
+        // As if it had been killed: nobody ends its token.
+        drop(first);
+        let second = start(folder.path());
+        assert_eq!(
+            (status(&second, &token), status(&second, second.token())),
+            ("401".to_owned(), "200".to_owned())
+        );
+    }
+}

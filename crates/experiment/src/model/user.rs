@@ -31,7 +31,8 @@ pub struct SimulatedUser {
     /// A text file that says who the user is.
     #[serde(default)]
     pub persona: Option<SpecPath>,
-    /// A text file around the task's instruction and the persona, in place of Harbor's own.
+    /// A text file in place of Harbor's own words around the task's instruction: with `{{ instruction }}`,
+    /// `{{ bridge_instructions }}` and, where there is a persona, `{{ persona }}`.
     #[serde(default)]
     pub prompt_template: Option<SpecPath>,
     /// How it talks with the agent.

@@ -7,9 +7,9 @@ use crate::support::Space;
 use serde_json::{Value, json};
 use taskwright_experiment::dispatch::Harbor;
 use taskwright_experiment::model::{
-    Agent, Bridge, Compute, Experiment, GitTasks, HarborTool, LocalTasks, McpServer, RegistryTasks,
-    RemoteServer, ResourceLimits, Retries, SimulatedUser, StartedServer, TaskSet, Timeouts, Tpu,
-    Verification,
+    Agent, ApiFormat, Bridge, Compute, Experiment, GitTasks, HarborTool, LocalTasks, McpServer,
+    RegistryTasks, RemoteServer, ResourceLimits, Retries, SimulatedUser, StartedServer, TaskSet, Timeouts,
+    Tpu, Verification,
 };
 use taskwright_experiment::plan::Prepared;
 use taskwright_testing::{has_harbor, test};
@@ -292,7 +292,7 @@ fn every_field_reaches_harbor() {
     assert_eq!(model.as_deref(), Some("provider/name"));
     is("/agents/0/base_url", json!(base_url));
     is("/agents/0/model_api_key_name", json!(api_key_name));
-    is("/agents/0/model_api_format", json!(api_format.map(|format| format.word())));
+    is("/agents/0/model_api_format", json!(api_format.map(ApiFormat::word)));
     is("/agents/0/skip_model_parsing", json!(skip_model_parsing));
     assert!(*skip_model_parsing && base_url.is_some() && api_key_name.is_some() && api_format.is_some());
     let [McpServer::Remote(remote), McpServer::Started(started)] = mcp_servers.as_slice() else {
