@@ -1,6 +1,7 @@
 //! A trial as the ledger keeps it, its agent, and how both are made of what Harbor wrote.
 
 pub mod agent;
+mod counted;
 pub(crate) mod difference;
 mod filter;
 pub mod from_harbor;

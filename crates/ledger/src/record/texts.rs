@@ -4,7 +4,6 @@ use serde_json::{Map, Value as Json};
 
 use super::parts::{Evidence, Exception, Provenance, Reward, Step};
 use super::spending::Used;
-use super::trial::Trial;
 
 pub(super) fn spec(provenance: &Provenance) -> String {
     format!("{} {}", provenance.spec, provenance.spec_digest.as_deref().unwrap_or_default())
@@ -35,12 +34,8 @@ pub(super) fn rewards(rewards: &[Reward]) -> String {
 }
 
 /// A sum of money with all its digits.
-fn dollars(amount: f64) -> String {
+pub(super) fn dollars(amount: f64) -> String {
     format!("${amount}")
-}
-
-pub(super) fn cost(trial: &Trial) -> Vec<String> {
-    trial.cost_words(dollars).into_iter().collect()
 }
 
 pub(super) fn used(used: &Used) -> Vec<String> {

@@ -360,7 +360,7 @@ pub const COLUMNS: &[Column] = &[
         .stored().shown(Part(Topic::Effort, "tokens", "output")),
     Column::new("cost_usd", Real, field!(cost_usd),
         "What the agent's model cost, in US dollars: as a gateway metered it, else as the agent claims.")
-        .stored().shown(Lines(Topic::Effort, "cost", texts::cost)),
+        .stored().shown(Lines(Topic::Effort, "cost", |trial| trial.cost_words(texts::dollars).into_iter().collect())),
     Column::new("cost_source", Text,
         made!(|row| row.trial.cost_source().map_or(Value::Null, |source| Value::text(source.word()))),
         "Who says `cost_usd`: `metered` by the trial's gateway, or `claimed` by the agent."),
