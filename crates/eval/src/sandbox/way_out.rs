@@ -130,9 +130,10 @@ impl WayOut {
                 continue;
             }
             let one = self.connecting.swap_remove(index);
-            let outcome = match is_made {
-                true => rustix::net::sockopt::socket_error(&one.socket).and_then(|outcome| outcome),
-                false => Err(Errno::TIMEDOUT),
+            let outcome = if is_made {
+                rustix::net::sockopt::socket_error(&one.socket).and_then(|outcome| outcome)
+            } else {
+                Err(Errno::TIMEDOUT)
             };
             match outcome {
                 Ok(()) => hand_out(listener, &self.open, &one)?,
