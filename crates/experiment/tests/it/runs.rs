@@ -197,3 +197,46 @@ fn a_job_that_cannot_begin_says_why() {
         Ok(ending) => assert_eq!(ending, Ending::Done),
     }
 }
+
+#[test]
+fn a_task_of_a_repository_runs_with_what_is_laid_over_it() {
+    needs_harbor();
+    needs_engine();
+    let space = Space::new();
+    space.task("bench/tasks/laid", "[ -s /opt/more/note.txt ] && [ \"$MORE\" = yes ] && touch /tmp/done");
+    space.write("more/note.txt", "here\n");
+    space.write("more.yaml", "services:\n  main:\n    environment:\n      MORE: \"yes\"\n");
+    let repository = space.root.join("bench");
+    let git = |words: &[&str]| {
+        let output = std::process::Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(words)
+            .current_dir(&repository)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "--message", "One task"]);
+    let commit = git(&["rev-parse", "HEAD"]);
+    space.write(
+        "tiny.toml",
+        &format!(
+            "name = \"laid\"\nextra_instructions = [\"Be quick.\"]\n[[tasks]]\ngit = \"file://{repository}\"\n\
+             commit = \"{commit}\"\npaths = [\"tasks/laid\"]\n[[agents]]\nname = \"oracle\"\n[compute]\n\
+             compose = [\"more.yaml\"]\nmounts = [{{ path = \"more\", target = \"/opt/more\" }}]\n"
+        ),
+    );
+    let prepared = space.prepare("tiny.toml").unwrap();
+    let (harbor, job) = start(&space, &prepared);
+    harbor.check(&prepared.yaml().unwrap()).unwrap();
+    let lock = job.acquire().unwrap().unwrap();
+    let ending = harbor.run(&job, &lock, None, &AtomicBool::new(false), &mut |_| {});
+    assert_eq!(ending.unwrap(), Ending::Done);
+    drop(lock);
+    let progress = progress::look(&job).unwrap();
+    assert_eq!((progress.planned, progress.graded, progress.mean), (Some(1), 1, Some(1.0)), "{progress:?}");
+    assert!(progress.missing.is_empty(), "{progress:?}");
+}
