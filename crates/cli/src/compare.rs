@@ -104,17 +104,7 @@ fn summary(comparison: &Comparison) -> String {
             lines.extend(comparison.notes.iter().map(|note| remark(note, comparison.compared_by)));
         }
     }
-    let spent = [
-        ("cost", comparison.cost_usd, "$"),
-        ("candidates in the search", comparison.evaluation_cost_usd, "$"),
-        ("candidates in the end", comparison.finalization_cost_usd, "$"),
-        ("time", comparison.seconds, "s"),
-    ];
-    for (what, difference, unit) in spent {
-        if difference.is_some() {
-            lines.push(format!("{what}: A - B = {} {unit}, the mean over these tasks", signed(difference)));
-        }
-    }
+    lines.extend(spent(comparison));
     if let Some(value) = comparison.rules.partial {
         let trials = comparison.a.row.partial_counted + comparison.b.row.partial_counted;
         if trials > 0 {
@@ -123,6 +113,21 @@ fn summary(comparison: &Comparison) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// What the two differ in by what they took, as far as it is known of both.
+fn spent(comparison: &Comparison) -> Vec<String> {
+    let each = [
+        ("cost", comparison.cost_usd, "$"),
+        ("candidates in the search", comparison.evaluation_cost_usd, "$"),
+        ("candidates in the end", comparison.finalization_cost_usd, "$"),
+        ("time", comparison.seconds, "s"),
+    ];
+    let known = each.into_iter().filter(|(_, difference, _)| difference.is_some());
+    let line = |(what, difference, unit)| {
+        format!("{what}: A - B = {} {unit}, the mean over these tasks", signed(difference))
+    };
+    known.map(line).collect()
 }
 
 fn remark(note: &Note, compared_by: Measure) -> String {
