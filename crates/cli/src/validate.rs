@@ -158,7 +158,7 @@ fn rows(task: &Task, candidates: &Candidates, cancel: &Cancel) -> anyhow::Result
     };
     let tries = tried(task, candidates, &rows)?;
     match runner.usage()? {
-        Some(usage) if usage.spent + usage.unreachable > 0 => Err(Error::new(format!(
+        Some(usage) if usage.is_cut_off() => Err(Error::new(format!(
             "of the controls' requests to language models {} had nothing left of `[gateway.evaluation]`, and {} did not reach the \
              upstream",
             usage.spent, usage.unreachable

@@ -88,6 +88,13 @@ impl Budget {
     }
 }
 
+impl Usage {
+    /// Whether requests could not be made, for want of a budget or of an upstream: what was asked them for has no score.
+    pub fn is_cut_off(&self) -> bool {
+        self.spent + self.unreachable > 0
+    }
+}
+
 impl fmt::Display for Usage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tokens { input, output, .. } = self.tokens;

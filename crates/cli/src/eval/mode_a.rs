@@ -63,6 +63,11 @@ impl<'a> Runner<'a> {
         Ok(self.gateway.as_ref().map(|(gateway, _)| gateway.usage()).transpose()?)
     }
 
+    /// Whether candidates' requests to language models cannot be made any more.
+    fn is_cut_off(&self) -> bool {
+        matches!(self.usage(), Ok(Some(usage)) if usage.is_cut_off())
+    }
+
     /// The task, opened.
     pub fn mode(&self) -> &ModeA {
         &self.mode
@@ -120,6 +125,7 @@ impl<'a> Runner<'a> {
         let mut failed_to_write = None;
         let write_failure = Mutex::new(&mut failed_to_write);
         let (mut end, mut seconds) = (End::Completed, 0.0);
+        let stop = cancel.part();
         if !missing.is_empty() {
             let plan = Plan { candidate: imported.checkout.path(), samples: &missing, models: self.models() };
             let result = self.mode.evaluate(
@@ -130,12 +136,15 @@ impl<'a> Runner<'a> {
                         **write_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                         cancel.cancel();
                     }
+                    if self.is_cut_off() {
+                        stop.cancel();
+                    }
                     // What was never tried because of a stop is not finished.
-                    if result.value.is_some() || !cancel.is_cancelled() {
+                    if result.value.is_some() || !stop.is_cancelled() {
                         progress.sample(result, false);
                     }
                 },
-                cancel,
+                &stop,
             );
             (end, seconds) = (result.end, result.seconds);
             known.extend(result.samples.into_iter().map(|sample| (sample.id.clone(), sample)));
@@ -144,15 +153,8 @@ impl<'a> Runner<'a> {
         if let Some(error) = failed_to_write {
             return Err(error.into());
         }
-        match self.usage()? {
-            Some(Usage { unreachable: requests @ 1.., .. }) => {
-                return Err(refused::unreachable(&record, requests)?.into());
-            }
-            Some(Usage { spent: requests @ 1.., .. }) => {
-                refused::refuse(&record, requests)?;
-                return Ok(None);
-            }
-            _ => {}
+        if refused::is_refused(&record, self.usage()?)? {
+            return Ok(None);
         }
         let samples: Vec<SampleResult> = samples.iter().filter_map(|id| known.remove(id)).collect();
         let aggregate = summarize(&self.task.serve.objective, samples.iter().map(Measured::from));

@@ -111,6 +111,11 @@ impl<'a> Runner<'a> {
         Ok(self.gateway.as_ref().map(HostGateway::usage).transpose()?)
     }
 
+    /// Whether candidates' requests to language models cannot be made any more.
+    fn is_cut_off(&self) -> bool {
+        matches!(self.usage(), Ok(Some(usage)) if usage.is_cut_off())
+    }
+
     /// Imports a candidate. One that cannot be installed is refused here, before anything is started.
     pub fn import(&self, files: &Files, paths: &Paths) -> anyhow::Result<Imported> {
         let imported = import::import(self.task, paths, &self.sandbox, files)?;
@@ -193,20 +198,19 @@ impl<'a> Runner<'a> {
     ) -> anyhow::Result<Option<Evaluated>> {
         let name = self.job_name(&imported.candidate, split);
         let progress = Progress::new(split, samples.len());
+        let stop = cancel.part();
         let told = self.mode.evaluate(
             &self.plan(imported.checkout.path(), samples, &record, &name),
-            &Told { progress: &progress, cancel },
-            cancel,
+            &Told { progress: &progress, runner: self, stop: &stop },
+            &stop,
         );
         let recorded = progress.finish();
         let EvaluationB { result, notes, jobs, trials_run, trouble } = told?;
+        if refused::is_refused(&record, self.usage()?)? {
+            return Ok(None);
+        }
         if result.samples.is_empty() {
             bail!("the split `{split}` has no samples");
-        }
-        let spent = self.gateway.as_ref().map(HostGateway::usage).transpose()?.map_or(0, |usage| usage.spent);
-        if spent > 0 {
-            refused::refuse(&record, spent)?;
-            return Ok(None);
         }
         let facts = Facts { jobs, trials_run, notes, trouble };
         Ok(Some(Evaluated {
@@ -222,12 +226,16 @@ impl<'a> Runner<'a> {
 
 struct Told<'a> {
     progress: &'a Progress,
-    cancel: &'a Cancel,
+    runner: &'a Runner<'a>,
+    stop: &'a Cancel,
 }
 
 impl Observer for Told<'_> {
     fn sample(&self, result: &SampleResult, recorded: bool) {
-        if result.value.is_some() || !self.cancel.is_cancelled() {
+        if self.runner.is_cut_off() {
+            self.stop.cancel();
+        }
+        if result.value.is_some() || !self.stop.is_cancelled() {
             self.progress.sample(result, recorded);
         }
     }

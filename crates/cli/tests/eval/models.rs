@@ -78,7 +78,7 @@ fn candidates_in_the_sandbox_ask_through_the_gateway() {
         assert!(output.status.success(), "{said}");
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(answer["splits"][0]["aggregate"]["mean"], mean, "{answer}");
-        assert!(said.contains("models: 6 requests, 120 in, 12 out"), "{said}");
+        assert!(said.contains("models: 6 requests, 120 tokens in, 12 out"), "{said}");
         // What was asked of a model is answered from the record like everything else.
         let again = eval(candidate, upstream);
         let again: Value = serde_json::from_slice(&again.stdout).unwrap();
