@@ -14,7 +14,7 @@ use taskwright_eval::{
     Cancel, End, EvaluationResult, IsolationGap, IsolationMode, Measured, ModeA, ModelAccess, Options,
     Outcome, Plan, SampleResult, summarize,
 };
-use taskwright_gateway::{Usage, clients};
+use taskwright_gateway::Usage;
 
 use super::Evaluated;
 use super::candidate::Files;
@@ -23,7 +23,7 @@ use super::paths::{self, Paths};
 use super::progress::Progress;
 use super::refused;
 use super::task::Task;
-use crate::gateway::host::HostGateway;
+use crate::gateway::host::{self, HostGateway};
 
 /// Runs candidates of mode A.
 pub struct Runner<'a> {
@@ -98,7 +98,7 @@ impl<'a> Runner<'a> {
         });
         // Only where there is one: elsewhere what was evaluated before there were any still answers.
         if let (Some(gateway), Some(settings)) = (&self.task.serve.gateway, settings.as_object_mut()) {
-            settings.insert("gateway".to_owned(), json!(gateway));
+            settings.insert("gateway".to_owned(), host::settings(gateway));
         }
         settings
     }
@@ -131,13 +131,15 @@ impl<'a> Runner<'a> {
             let result = self.mode.evaluate(
                 &plan,
                 &|result| {
+                    // What could not be asked for is no result: another call is to find it missing.
+                    if self.is_cut_off() {
+                        stop.cancel();
+                        return;
+                    }
                     let written = append(&file, &path, result);
                     if let Err(error) = written {
                         **write_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                         cancel.cancel();
-                    }
-                    if self.is_cut_off() {
-                        stop.cancel();
                     }
                     // What was never tried because of a stop is not finished.
                     if result.value.is_some() || !stop.is_cancelled() {
@@ -153,7 +155,8 @@ impl<'a> Runner<'a> {
         if let Some(error) = failed_to_write {
             return Err(error.into());
         }
-        if refused::is_refused(&record, self.usage()?)? {
+        let kept = || Ok("what was finished is kept, and the same call goes on with the rest".to_owned());
+        if refused::is_refused(self.usage()?, kept)? {
             return Ok(None);
         }
         let samples: Vec<SampleResult> = samples.iter().filter_map(|id| known.remove(id)).collect();
@@ -185,12 +188,9 @@ fn gateway(task: &Task, is_dry: bool) -> anyhow::Result<Option<(HostGateway, Mod
         return Ok(None);
     };
     let (address_name, key) = (spec.upstream_base_url_env.as_str(), spec.upstream_api_key_env.as_str());
-    let environment = gateway
-        .variables(address_name, key)
-        .into_iter()
-        .filter(|(name, _)| clients::is_free(name, &task.serve.secrets, address_name, key))
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
+    // No secret reaches the sandbox: every name is the gateway's.
+    let variables = gateway.variables(address_name, key);
+    let environment = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(Some((gateway, ModelAccess { gateway: address, environment })))
 }
 

@@ -145,7 +145,7 @@ impl<'a> Runner<'a> {
             "mode": "b",
             "run": run,
             "sample_timeout_sec": self.task.serve.limits.sample_timeout_sec,
-            "gateway": self.task.serve.gateway,
+            "gateway": self.task.serve.gateway.as_ref().map(host::settings),
             "requirements": harbor.and_then(|harbor| harbor.requirements.as_ref()),
             "samples": digests,
         })
@@ -206,7 +206,7 @@ impl<'a> Runner<'a> {
         );
         let recorded = progress.finish();
         let EvaluationB { result, notes, jobs, trials_run, trouble } = told?;
-        if refused::is_refused(&record, self.usage()?)? {
+        if refused::is_refused(self.usage()?, || refused::put_aside(&record))? {
             return Ok(None);
         }
         if result.samples.is_empty() {

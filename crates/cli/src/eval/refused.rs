@@ -7,32 +7,33 @@ use taskwright_gateway::Usage;
 
 use crate::output::say;
 
-/// Whether an evaluation has no score because nothing was left of what candidates may use, which is said. What there is of it does not answer
-/// the next call.
+/// Whether an evaluation has no score because nothing was left of what candidates may use, which is said. `keep` sees to it that what could not be
+/// asked for does not answer the next call, and says what became of the rest.
 ///
 /// # Errors
 /// Some requests could not be made for reasons that are not the candidate's.
-pub fn is_refused(record: &Utf8Path, usage: Option<Usage>) -> Result<bool> {
+pub fn is_refused(usage: Option<Usage>, keep: impl FnOnce() -> Result<String>) -> Result<bool> {
     let Some(Usage { spent, unreachable, .. }) = usage.filter(Usage::is_cut_off) else { return Ok(false) };
-    let aside = put_aside(record, if unreachable > 0 { "unreachable" } else { "refused" })?;
+    let kept = keep()?;
     if unreachable > 0 {
         return Err(Error::new(format!(
             "{} could not be made, as the upstream cannot be reached or does not take the key, so there is no score",
             count(unreachable, "request")
         ))
-        .hint(format!("see to the upstream, and try again; what there is lies in {aside}")));
+        .hint(format!("see to the upstream, and try again; {kept}")));
     }
     say(&format!(
         "refused: what candidates may use of language models is spent, {} could not be made, so there is no score; \
-         raise the limits in `[gateway.evaluation]`; what there is lies in {aside}",
+         raise the limits in `[gateway.evaluation]`; {kept}",
         count(spent, "request")
     ));
     Ok(true)
 }
 
-fn put_aside(record: &Utf8Path, why: &str) -> Result<Utf8PathBuf> {
-    let aside = Utf8PathBuf::from(format!("{record}.{why}"));
+/// Moves aside what there is of a record.
+pub fn put_aside(record: &Utf8Path) -> Result<String> {
+    let aside = Utf8PathBuf::from(format!("{record}.refused"));
     let _ = std::fs::remove_dir_all(&aside);
     std::fs::rename(record, &aside).map_err(failed("moving aside", record))?;
-    Ok(aside)
+    Ok(format!("what there is lies in {aside}"))
 }

@@ -6,11 +6,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use serde_json::{Value, json};
 use taskwright_base::Result;
 use taskwright_base::process::{self, Limits};
 use taskwright_gateway::{
     Config, Door, Gateway, Money, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
 };
+use taskwright_language::model::{self, GatewayScope};
 use taskwright_language::serve::ServeConfig;
 use tempfile::TempDir;
 
@@ -28,6 +30,34 @@ pub fn address(environment: &str) -> SocketAddr {
     };
     let address = (environment == "docker").then(bridge).flatten();
     SocketAddr::new(address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), 0)
+}
+
+/// What of a task's gateway decides what candidates are answered. How much they may use does not: with more, an evaluation goes on.
+pub fn settings(spec: &model::Gateway) -> Value {
+    // Taken apart by name, so that a new field cannot be forgotten.
+    let model::Gateway {
+        upstream_api_key_env: _,
+        upstream_base_url_env: upstream,
+        request_log_attribution: _,
+        model_aliases: aliases,
+        prices: _,
+        producer: _,
+        evaluation,
+        finalization: _,
+    } = spec;
+    let candidates = evaluation.as_ref().map(|scope| {
+        let GatewayScope {
+            allowed_models: models,
+            model_aliases: aliases,
+            max_requests: _,
+            max_tokens: _,
+            max_cost: _,
+            max_concurrency: _,
+            hosted_tools,
+        } = scope;
+        json!({"models": models, "aliases": aliases, "hosted_tools": hosted_tools})
+    });
+    json!({"upstream": upstream, "aliases": aliases, "candidates": candidates})
 }
 
 /// A gateway that runs, and the one token that opens it.

@@ -108,6 +108,11 @@ fn a_candidate_for_which_nothing_is_left_has_no_score() {
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("refused: what candidates may use of language models is spent"), "{said}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+    // What was finished before is kept, and nothing of what could not be asked for.
+    let output = eval(&["--candidate", folder.path().to_str().unwrap()], upstream());
+    let again: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(again["splits"][0]["aggregate"]["mean"], 1.0, "{again}");
+    assert!(matches!(again["splits"][0]["recorded"].as_u64(), Some(1..=5)), "{again}");
 }
 
 #[test]

@@ -115,29 +115,30 @@ pub(crate) fn spawn(
     loop {
         match command.spawn() {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && start.elapsed() < BUSY => {
+                // Each attempt hands over a way out, and there is room for a few hundred.
+                ours.iter().for_each(way_out::forget);
                 std::thread::sleep(Duration::from_millis(2));
             }
             Ok(child) => return spawned(order, child, ours.as_ref()),
-            // All that the parent hears of a child that failed is a number, whatever failed in it; but the child has said
-            // so when it had set itself up, and after that there is nothing but the program that it can fail at.
             Err(error) => {
-                if ours.is_some() && error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) {
-                    return Err(NotSpawned::Sandbox(io::Error::other(
-                        "something outside answers system calls of this container itself, so that we cannot give a candidate \
-                         a way to language models; run the task under another container runtime",
-                    )));
-                }
                 let is_set_up = matches!(rustix::io::read(&is_set_up, &mut [0; 1]), Ok(1));
-                let of_program =
-                    Errno::from_io_error(&error).is_some_and(|code| OF_THE_PROGRAM.contains(&code));
-                return Err(if is_set_up && of_program {
-                    NotSpawned::Program(error)
-                } else {
-                    NotSpawned::Sandbox(error)
-                });
+                return Err(not_spawned(error, ours.is_some(), is_set_up));
             }
         }
     }
+}
+
+/// Whose fault it is. All that the parent hears of a child that failed is a number, whatever failed in it; but the child has said so when it
+/// had set itself up, and after that there is nothing but the program that it can fail at.
+fn not_spawned(error: io::Error, has_way_out: bool, is_set_up: bool) -> NotSpawned {
+    if has_way_out && error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) {
+        return NotSpawned::Sandbox(io::Error::other(
+            "something outside answers system calls of this container itself, so that we cannot give a candidate a way to language \
+             models; run the task under another container runtime",
+        ));
+    }
+    let of_program = Errno::from_io_error(&error).is_some_and(|code| OF_THE_PROGRAM.contains(&code));
+    if is_set_up && of_program { NotSpawned::Program(error) } else { NotSpawned::Sandbox(error) }
 }
 
 /// A command that runs, with its way out. One that should have a way out and has none is ended.

@@ -59,6 +59,25 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_open_by_handle_at,
 ];
 
+/// What may be set of a socket to the gateway, by level and option: how it waits, and how it gathers what is sent.
+const OPTIONS: [(i32, i32); 15] = [
+    (libc::SOL_SOCKET, libc::SO_REUSEADDR),
+    (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+    (libc::SOL_SOCKET, libc::SO_LINGER),
+    (libc::SOL_SOCKET, libc::SO_SNDBUF),
+    (libc::SOL_SOCKET, libc::SO_RCVBUF),
+    (libc::SOL_SOCKET, libc::SO_SNDTIMEO),
+    (libc::SOL_SOCKET, libc::SO_RCVTIMEO),
+    (libc::IPPROTO_TCP, libc::TCP_NODELAY),
+    (libc::IPPROTO_TCP, libc::TCP_CORK),
+    (libc::IPPROTO_TCP, libc::TCP_QUICKACK),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL),
+    (libc::IPPROTO_TCP, libc::TCP_KEEPCNT),
+    (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT),
+    (libc::IPPROTO_IP, libc::IP_TOS),
+];
+
 const LOAD: u16 = 0x20;
 const MASK: u16 = 0x54;
 const IF_EQUAL: u16 = 0x15;
@@ -178,19 +197,24 @@ fn to_the_gateway(program: &mut Filter) -> Option<()> {
             ],
         )?;
     }
-    // The options of a packet can name a host that it is sent to first.
-    when(
-        program,
-        libc::SYS_setsockopt,
-        &[
+    options(program)
+}
+
+/// Lets options of a socket be set by name. By others it names a host that its packets go to first, an interface that they leave by, or a
+/// group that it tells the whole network of: each is seen by the optimizer's container.
+fn options(program: &mut Filter) -> Option<()> {
+    let mut steps = Vec::new();
+    for (level, option) in OPTIONS {
+        steps.extend([
             step(LOAD, 0, 0, SECOND_ARGUMENT),
-            step(IF_EQUAL, 0, 3, libc::IPPROTO_IP.cast_unsigned()),
+            step(IF_EQUAL, 0, 3, level.cast_unsigned()),
             step(LOAD, 0, 0, THIRD_ARGUMENT),
-            step(IF_EQUAL, 0, 1, libc::IP_OPTIONS.cast_unsigned()),
-            step(RETURN, 0, 0, errno(libc::EACCES)),
+            step(IF_EQUAL, 0, 1, option.cast_unsigned()),
             step(RETURN, 0, 0, ALLOW),
-        ],
-    )
+        ]);
+    }
+    steps.push(step(RETURN, 0, 0, errno(libc::ENOPROTOOPT)));
+    when(program, libc::SYS_setsockopt, &steps)
 }
 
 /// Adds what happens to a call. All ways through it end in it, as the call's number is not there any more afterwards.
@@ -280,11 +304,13 @@ mod tests {
 
     #[test]
     fn of_the_network_there_is_tcp_alone_and_nothing_connects() {
+        const SO_BINDTOIFINDEX: i32 = 62;
         use libc::{AF_INET, AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_STREAM};
         let Some(here) = ARCHITECTURE else { return };
         let filter = filter(GATEWAY).unwrap();
         let asked = libc::SECCOMP_RET_USER_NOTIF;
         let (allowed, refused, done) = (ALLOW, errno(libc::EACCES), errno(0));
+        let unknown = errno(libc::ENOPROTOOPT);
         let fast = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL;
         for (call, arguments, outcome) in [
             (libc::SYS_socket, [AF_INET, SOCK_STREAM, 0, 0], asked),
@@ -307,9 +333,14 @@ mod tests {
             (libc::SYS_sendmmsg, [3, 0, 1, fast], refused),
             (libc::SYS_setsockopt, [3, libc::IPPROTO_TCP, libc::TCP_NODELAY, 0], allowed),
             (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::IP_TOS, 0], allowed),
-            (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::IP_OPTIONS, 0], refused),
-            // The same number at another level.
-            (libc::SYS_setsockopt, [3, libc::IPPROTO_TCP, libc::IP_OPTIONS, 0], allowed),
+            (libc::SYS_setsockopt, [3, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 0], allowed),
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::IP_OPTIONS, 0], unknown),
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::MCAST_JOIN_GROUP, 0], unknown),
+            (libc::SYS_setsockopt, [3, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, 0], unknown),
+            (libc::SYS_setsockopt, [3, libc::SOL_SOCKET, SO_BINDTOIFINDEX, 0], unknown),
+            // The same numbers at another level.
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_IP, libc::SO_KEEPALIVE, 0], unknown),
+            (libc::SYS_setsockopt, [3, libc::IPPROTO_IPV6, libc::TCP_NODELAY, 0], unknown),
         ] {
             assert_eq!(decide(&filter, here, call, &arguments), outcome, "{call} {arguments:?}");
         }

@@ -49,7 +49,12 @@ pub(super) fn hand_over(passage: &OwnedFd, listener: &OwnedFd) -> io::Result<()>
     Ok(())
 }
 
-/// The listener that was handed over last: a command that could not be executed yet handed over one for each attempt.
+/// Closes what a command handed over that could not be executed.
+pub(super) fn forget(passage: &OwnedFd) {
+    let _ = received(passage);
+}
+
+/// The listener that was handed over last.
 fn received(passage: &OwnedFd) -> io::Result<OwnedFd> {
     let mut last = None;
     loop {

@@ -178,6 +178,9 @@ check("sent to another", to_another)
 check("source route", lambda: tcp().setsockopt(socket.IPPROTO_IP, 4, bytes([131, 7, 4, 127, 0, 0, 1, 0])))
 check("transparent", lambda: tcp().setsockopt(socket.IPPROTO_IP, 19, 1))
 check("repair", lambda: tcp().setsockopt(socket.IPPROTO_TCP, 19, 1))
+check("interface", lambda: tcp().setsockopt(socket.SOL_SOCKET, 25, b"lo"))
+check("interface by number", lambda: tcp().setsockopt(socket.SOL_SOCKET, 62, 1))
+check("group", lambda: tcp().setsockopt(socket.IPPROTO_IP, 42, struct.pack("I4xHHI120x", 1, 2, 0, 0x010101e0)))
 check("pair", lambda: [end.send(b"x") for end in socket.socketpair()])
 "#,
         other.local_addr().unwrap().port(),
@@ -204,9 +207,12 @@ check("pair", lambda: [end.send(b"x") for end in socket.socketpair()])
         "fast message: PermissionError",
         "dissolved: 'said by the gateway'",
         "sent to another: 'said by the gateway'",
-        "source route: PermissionError",
-        "transparent: PermissionError",
-        "repair: PermissionError",
+        "source route: OSError",
+        "transparent: OSError",
+        "repair: OSError",
+        "interface: OSError",
+        "interface by number: OSError",
+        "group: OSError",
         "pair: [1, 1]",
     ];
     assert_eq!(reported(&result), expected);

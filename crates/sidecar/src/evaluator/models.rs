@@ -136,26 +136,20 @@ impl Open<'_> {
     /// What clients find in their environment: the gateway's address and the token, under every name that they look for. A secret of
     /// the spec's own stays what it is.
     pub fn variables(&self) -> impl Iterator<Item = (&str, String)> {
-        self.variables_of(&self.way.door)
+        let Way { address, key, secrets, client: _, door, scopes: _ } = self.way;
+        clients::variables(door, &self.token, address, key)
+            .into_iter()
+            .filter(|(name, _)| clients::is_free(name, secrets, address, key))
     }
 
-    /// What a candidate in the sandbox gets.
+    /// What a candidate in the sandbox gets. No secret reaches it: every name is the gateway's.
     pub fn access(&self) -> Result<ModelAccess> {
         let SocketAddr::V4(gateway) = door::address(&self.way.door)? else {
             return Err(Error::new(format!("the door `{}` has no address of IPv4", self.way.door)));
         };
-        let variables = self.variables_of(SANDBOX_DOOR);
-        Ok(ModelAccess {
-            gateway,
-            environment: variables.map(|(name, value)| (name.to_owned(), value)).collect(),
-        })
-    }
-
-    fn variables_of(&self, door: &str) -> impl Iterator<Item = (&str, String)> {
-        let Way { address, key, secrets, client: _, door: _, scopes: _ } = self.way;
-        clients::variables(door, &self.token, address, key)
-            .into_iter()
-            .filter(|(name, _)| clients::is_free(name, secrets, address, key))
+        let variables = clients::variables(SANDBOX_DOOR, &self.token, &self.way.address, &self.way.key);
+        let environment = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(ModelAccess { gateway, environment })
     }
 
     /// What was used until now.
