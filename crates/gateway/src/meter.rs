@@ -301,12 +301,12 @@ impl Meter {
         Some(Who { token, scope, attribution, valid: Arc::clone(&known.valid) })
     }
 
-    /// Counts a refusal, if it is one of ours, or that there was no upstream.
+    /// Counts a refusal, if it is one of ours, or that the request could not be made.
     pub fn refused(&self, token: TokenId, kind: Kind) {
         if let Some(known) = self.state().book.token_mut(token) {
             known.usage.refused += u64::from(!kind.is_upstreams());
             known.usage.spent += u64::from(kind == Kind::Spent);
-            known.usage.unreachable += u64::from(matches!(kind, Kind::Unreachable | Kind::UpstreamKey));
+            known.usage.unreachable += u64::from(kind.is_nobodys());
         }
     }
 

@@ -33,8 +33,8 @@ pub struct Usage {
     /// Those of them that it refused because the budget did not suffice.
     #[serde(default)]
     pub spent: u64,
-    /// Requests that could not be made for reasons that are nobody's who asks: the upstream cannot be reached, or does not accept the
-    /// gateway's own key.
+    /// Requests that could not be made for reasons that are nobody's who asks: the upstream cannot be reached, or does not know the
+    /// gateway's own key, or the gateway cannot write its journal.
     #[serde(default)]
     pub unreachable: u64,
     /// Requests that are not finished.

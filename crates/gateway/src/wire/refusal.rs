@@ -40,7 +40,7 @@ pub enum Kind {
     Slow,
     /// There is no memory for it now.
     Overloaded,
-    /// The gateway cannot write its journal, or is being stopped.
+    /// The gateway cannot write its journal.
     Unavailable,
     /// The upstream cannot be reached.
     Unreachable,
@@ -139,6 +139,12 @@ impl Kind {
                 | Self::UpstreamSlow
                 | Self::Unavailable
         )
+    }
+
+    /// Whether the request could not be made for reasons that are nobody's who asks. Memory is not among them: who sends what is large,
+    /// or reads no answers, fills that of a door alone.
+    pub fn is_nobodys(self) -> bool {
+        matches!(self, Self::Unreachable | Self::UpstreamKey | Self::Unavailable)
     }
 
     /// The status of the answer.
