@@ -118,6 +118,32 @@ fn nothing_is_lost_when_it_is_killed_and_what_was_under_way_is_charged_what_was_
 }
 
 #[test]
+fn that_a_request_could_not_be_made_is_known_after_a_new_start() {
+    let limits = json!({ "max_requests": 1 });
+    let mut world = World::limited(&limits, obliging);
+    let (spent, token) = world.mint(Scope::Evaluation);
+    let (untouched, _) = world.mint(Scope::Evaluation);
+    let statuses = [(); 3].map(|()| world.ask(&token, "/v1/messages", &chat("small")).status());
+    assert_eq!((statuses, world.usage(spent).spent), ([200, 402, 402], 2));
+    world.again();
+    let usage = world.usage(spent);
+    assert!(usage.spent > 0 && usage.is_cut_off(), "{usage:?}");
+    assert_eq!((usage.requests, usage.unreachable), (1, 0));
+    assert!(!world.usage(untouched).is_cut_off());
+    // The end says how many there were, those from before and those from after.
+    world.ask(&token, "/v1/messages", &chat("small"));
+    let counted = world.gateway().handle().revoke(spent).unwrap();
+    world.again();
+    assert_eq!((world.usage(spent).spent, world.usage(spent).refused), (counted.spent, counted.refused));
+
+    let mut world = World::limited(&json!({}), |_, reply| reply.whole(401, &[], "{}"));
+    let (unreachable, token) = world.mint(Scope::Evaluation);
+    assert_eq!(world.ask(&token, "/v1/messages", &chat("small")).status(), 502);
+    world.again();
+    assert_eq!((world.usage(unreachable).unreachable, world.usage(unreachable).spent), (1, 0));
+}
+
+#[test]
 fn a_damaged_journal_is_refused_and_a_torn_line_is_not() {
     let mut world = World::new(config(), obliging);
     let (id, token) = world.mint(Scope::Evaluation);
