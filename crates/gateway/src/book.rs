@@ -21,7 +21,7 @@ use crate::entry::{End, Entry, Reserved, Settled};
 use crate::scope::{Door, Scope};
 use crate::token::{TokenId, same};
 use crate::tokens::Tokens;
-use crate::usage::{Budget, Charge, Parts, Spent, Usage};
+use crate::usage::{Budget, Charge, Parts, Refusals, Spent, Usage};
 
 /// A token that is known.
 #[derive(Debug)]
@@ -100,12 +100,9 @@ impl Book {
                 usage.cost = cost.0;
                 self.add(token, scope, digest, attribution, valid, usage)
             }
-            Entry::Revoked { token, refused, spent, unreachable } => {
-                let known = self.tokens.get_mut(&token).ok_or_else(|| format!("{token} was never made"))?;
-                known.usage.refused = known.usage.refused.max(refused);
-                known.usage.spent = known.usage.spent.max(spent);
-                known.usage.unreachable = known.usage.unreachable.max(unreachable);
-                known.valid.store(false, Ordering::Release);
+            Entry::CutOff { token, refusals } => self.refused(token, refusals).map(drop),
+            Entry::Revoked { token, refusals } => {
+                self.refused(token, refusals)?.valid.store(false, Ordering::Release);
                 Ok(())
             }
             Entry::Reserved(reserved) => self.reserved(reserved),
@@ -137,6 +134,15 @@ impl Book {
         let valid = Arc::new(AtomicBool::new(valid));
         self.tokens.insert(token, Known { scope, attribution, digest, valid, usage });
         Ok(())
+    }
+
+    fn refused(&mut self, token: TokenId, refusals: Refusals) -> Result<&Known, String> {
+        let known = self.tokens.get_mut(&token).ok_or_else(|| format!("{token} was never made"))?;
+        let Refusals { refused, spent, unreachable } = refusals;
+        known.usage.refused = known.usage.refused.max(refused);
+        known.usage.spent = known.usage.spent.max(spent);
+        known.usage.unreachable = known.usage.unreachable.max(unreachable);
+        Ok(known)
     }
 
     fn reserved(&mut self, reserved: Reserved) -> Result<(), String> {
@@ -365,7 +371,7 @@ mod tests {
             reserved(2),
             reserved(3),
             settled(3, End::Failed),
-            Entry::Revoked { token: TokenId(2), refused: 7, spent: 3, unreachable: 1 },
+            Entry::Revoked { token: TokenId(2), refusals: Refusals { refused: 7, spent: 3, unreachable: 1 } },
         ];
         let before = book(entries);
         let mut after = Book::default();
@@ -384,7 +390,7 @@ mod tests {
         assert!(known(&book, Door::Evaluation, 1) && known(&book, Door::Evaluation, 3));
         assert!(!known(&book, Door::Producer, 1) && !known(&book, Door::Evaluation, 2));
         assert!(known(&book, Door::Producer, 2) && !known(&book, Door::Producer, 9));
-        book.apply(Entry::Revoked { token: TokenId(1), refused: 0, spent: 0, unreachable: 0 }).unwrap();
+        book.apply(Entry::Revoked { token: TokenId(1), refusals: Refusals::default() }).unwrap();
         assert!(!known(&book, Door::Evaluation, 1));
     }
 
@@ -394,7 +400,7 @@ mod tests {
             settled(9, End::Answered),
             reserved(1),
             minted(1, Scope::Producer),
-            Entry::Revoked { token: TokenId(5), refused: 0, spent: 0, unreachable: 0 },
+            Entry::Revoked { token: TokenId(5), refusals: Refusals::default() },
         ] {
             assert!(book([reserved(1)]).apply(wrong).is_err());
         }

@@ -6,7 +6,7 @@ use taskwright_base::{Digest, words};
 use crate::scope::Scope;
 use crate::token::TokenId;
 use crate::tokens::Tokens;
-use crate::usage::{Charge, Parts, Usage};
+use crate::usage::{Charge, Parts, Refusals, Usage};
 
 words! {
     /// How a request ended.
@@ -41,14 +41,18 @@ pub enum Entry {
     Revoked {
         /// Its number.
         token: TokenId,
-        /// How many of its requests were refused.
-        refused: u64,
-        /// How many of those because the budget did not suffice.
-        #[serde(default)]
-        spent: u64,
-        /// How many requests could not be made for want of an upstream.
-        #[serde(default)]
-        unreachable: u64,
+        /// What was refused of it in all.
+        #[serde(flatten)]
+        refusals: Refusals,
+    },
+    /// For the first time a request of a token could not be made, for want of budget or of an upstream: what asked for it has no score,
+    /// whatever becomes of this process.
+    CutOff {
+        /// Its number.
+        token: TokenId,
+        /// What was refused of it so far.
+        #[serde(flatten)]
+        refusals: Refusals,
     },
     /// A request is about to be sent.
     Reserved(Reserved),

@@ -22,9 +22,10 @@ use crate::config::Config;
 use crate::control::{Tokens, listen as control};
 use crate::meter::Meter;
 use crate::scope::{Door, Scope};
+use crate::sender::Sender;
 use crate::serve::{self, Gate};
 use crate::token::{Token, TokenId};
-use crate::upstream::{Sender, Upstream};
+use crate::upstream::Upstream;
 use crate::usage::{Budget, Usage};
 
 /// How a gateway is started.

@@ -53,6 +53,7 @@ pub mod models;
 pub mod money;
 mod request;
 pub mod scope;
+mod sender;
 mod serve;
 pub mod token;
 pub mod tokens;

@@ -261,9 +261,9 @@ impl Meter {
     pub fn revoke(&self, token: TokenId) -> Result<Usage> {
         let mut state = self.state();
         let known = state.book.token(token).ok_or_else(|| unknown(token))?;
-        let Usage { refused, spent, unreachable, .. } = known.usage;
+        let refusals = known.usage.refusals();
         if known.valid.load(Ordering::Acquire) {
-            let entry = Entry::Revoked { token, refused, spent, unreachable };
+            let entry = Entry::Revoked { token, refusals };
             state.write(entry).map_err(failed_to("writing the gateway's journal"))?;
         }
         self.release(state);
@@ -301,13 +301,21 @@ impl Meter {
         Some(Who { token, scope, attribution, valid: Arc::clone(&known.valid) })
     }
 
-    /// Counts a refusal, if it is one of ours, or that there was no upstream.
+    /// Counts a refusal, if it is one of ours, or that the request could not be made. How often is written when the token ends; that
+    /// there was one is written at once, so that a gateway that is started again still knows it.
     pub fn refused(&self, token: TokenId, kind: Kind) {
-        if let Some(known) = self.state().book.token_mut(token) {
-            known.usage.refused += u64::from(!kind.is_upstreams());
-            known.usage.spent += u64::from(kind == Kind::Spent);
-            known.usage.unreachable += u64::from(matches!(kind, Kind::Unreachable | Kind::UpstreamKey));
+        let mut state = self.state();
+        let Some(known) = state.book.token_mut(token) else { return };
+        known.usage.refused += u64::from(!kind.is_upstreams());
+        known.usage.spent += u64::from(kind == Kind::Spent);
+        known.usage.unreachable += u64::from(kind.is_nobodys());
+        let refusals = known.usage.refusals();
+        let is_first =
+            kind == Kind::Spent && refusals.spent == 1 || kind.is_nobodys() && refusals.unreachable == 1;
+        if is_first && let Err(error) = state.write(Entry::CutOff { token, refusals }) {
+            eprintln!("taskwright: writing the gateway's journal: {error}");
         }
+        self.release(state);
     }
 
     /// Waits until one more request of a scope may be under way.

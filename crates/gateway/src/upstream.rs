@@ -1,20 +1,13 @@
-//! The upstream: where it is, what opens it, and how a request is sent there.
+//! The upstream: where it is, and what opens it.
 
 use std::env;
 use std::fmt;
-use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::header::{HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, Uri};
+use hyper::Uri;
+use hyper::header::HeaderValue;
 use taskwright_base::{Error, Result};
-use taskwright_https::Client;
 
-use crate::body::Whole;
-use crate::config::{Patience, seconds};
-use crate::request::headers::credential;
 use crate::wire::Dialect;
-use crate::wire::refusal::{Kind, Refusal};
 
 /// The upstream's key. Nothing prints it.
 #[derive(Clone)]
@@ -87,7 +80,8 @@ impl Address {
         Ok(Self { origin: format!("{scheme}://{authority}"), openai, root: root.to_owned() })
     }
 
-    fn uri(&self, dialect: Dialect, path: &str, query: Option<&str>) -> Option<Uri> {
+    /// A path below the upstream's root, as a dialect has it; none if that is none.
+    pub(crate) fn uri(&self, dialect: Dialect, path: &str, query: Option<&str>) -> Option<Uri> {
         let Self { origin, openai, root } = self;
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         match dialect {
@@ -125,84 +119,6 @@ impl Upstream {
             address: Address::new(&value(address)?).map_err(|error| error.within(format!("`{address}`")))?,
             key: Key::new(&value(key)?).map_err(|error| error.within(format!("`{key}`")))?,
         })
-    }
-}
-
-/// A client of the upstream, which keeps its connections.
-pub struct Sender {
-    upstream: Upstream,
-    client: Client<Whole>,
-    patience: Duration,
-}
-
-/// What is sent to the upstream.
-pub struct Outgoing<'a> {
-    /// In whose words.
-    pub dialect: Dialect,
-    /// How.
-    pub method: Method,
-    /// To which path, below the upstream's root.
-    pub path: &'a str,
-    /// With which query.
-    pub query: Option<&'a str>,
-    /// With which headers, but those that say who we are.
-    pub headers: HeaderMap,
-    /// With which body.
-    pub body: Whole,
-}
-
-impl Sender {
-    /// A client of an upstream.
-    ///
-    /// # Errors
-    /// The certificates that `SSL_CERT_FILE` names cannot be read.
-    pub fn new(upstream: Upstream, patience: &Patience) -> Result<Self> {
-        let client = taskwright_https::client(seconds(patience.connect))?;
-        Ok(Self { upstream, client, patience: seconds(patience.answer) })
-    }
-
-    /// The key, for whoever looks that it does not pass.
-    pub fn secret(&self) -> &str {
-        self.upstream.key.reveal()
-    }
-
-    /// Sends a request and waits for the answer to begin. What cannot be passed on is a refusal.
-    pub async fn send(&self, outgoing: Outgoing<'_>) -> Result<Response<Incoming>, Refusal> {
-        let Outgoing { dialect, method, path, query, headers, body } = outgoing;
-        let failed = |message: &str| Refusal::new(Kind::Upstream, message);
-        let uri = self.upstream.address.uri(dialect, path, query);
-        let uri = uri.ok_or_else(|| Refusal::new(Kind::Bad, "the path or its query is not understood"))?;
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
-        let (name, before) = credential(dialect);
-        let mut key = HeaderValue::try_from(format!("{before}{}", self.secret()))
-            .map_err(|_| failed("the gateway's own key cannot be sent"))?;
-        key.set_sensitive(true);
-        request.headers_mut().insert(name, key);
-        let answer = tokio::time::timeout(self.patience, self.client.request(request)).await;
-        let answer = answer
-            .map_err(|_| Refusal::new(Kind::UpstreamSlow, "the upstream did not answer in time"))?
-            .map_err(|error| {
-                if error.is_connect() {
-                    return Refusal::new(Kind::Unreachable, "the upstream cannot be reached");
-                }
-                failed("the upstream broke off")
-            })?;
-        if answer.status().is_redirection() {
-            return Err(failed("the upstream points to another place, which is not followed"));
-        }
-        if answer.status() == hyper::StatusCode::UNAUTHORIZED {
-            let message =
-                "the upstream does not accept the gateway's own key: whoever runs it must set another";
-            return Err(Refusal::new(Kind::UpstreamKey, message));
-        }
-        let encoding = answer.headers().get(hyper::header::CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
-            return Err(failed("the upstream answers in an encoding that was not asked for"));
-        }
-        Ok(answer)
     }
 }
 

@@ -33,12 +33,25 @@ pub struct Usage {
     /// Those of them that it refused because the budget did not suffice.
     #[serde(default)]
     pub spent: u64,
-    /// Requests that could not be made for reasons that are nobody's who asks: the upstream cannot be reached, or does not accept the
-    /// gateway's own key.
+    /// Requests that could not be made for reasons that are nobody's who asks: the upstream cannot be reached, or does not know the
+    /// gateway's own key, or the gateway cannot write its journal.
     #[serde(default)]
     pub unreachable: u64,
     /// Requests that are not finished.
     pub open: u64,
+}
+
+/// How many requests of a token were not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Refusals {
+    /// Those that the gateway refused.
+    pub refused: u64,
+    /// Those of them that it refused because the budget did not suffice.
+    #[serde(default)]
+    pub spent: u64,
+    /// Those that could not be made for reasons that are nobody's who asks.
+    #[serde(default)]
+    pub unreachable: u64,
 }
 
 /// What is taken from a budget.
@@ -89,6 +102,11 @@ impl Budget {
 }
 
 impl Usage {
+    /// How many requests were not made.
+    pub(crate) fn refusals(&self) -> Refusals {
+        Refusals { refused: self.refused, spent: self.spent, unreachable: self.unreachable }
+    }
+
     /// Whether requests could not be made, for want of a budget or of an upstream: what was asked them for has no score.
     pub fn is_cut_off(&self) -> bool {
         self.spent + self.unreachable > 0

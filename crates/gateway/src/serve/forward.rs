@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::meter::Reservation;
 use crate::money::Money;
 use crate::request::headers;
-use crate::upstream::Outgoing;
+use crate::sender::Outgoing;
 use crate::wire::Wire;
 use crate::wire::refusal::{Kind, Refusal};
 
@@ -50,7 +50,7 @@ pub async fn forward(
         Ok(answer) => answer,
         Err(refusal) => {
             failed(reservation, refusal.kind.status(), &refusal.message);
-            return Err(refusal);
+            return Err(gate.sender.judged(refusal).await);
         }
     };
     let (parts, body) = answer.into_parts();

@@ -22,7 +22,7 @@ use crate::config::seconds;
 use crate::memory::Memory;
 use crate::meter::Meter;
 use crate::scope::Door;
-use crate::upstream::Sender;
+use crate::sender::Sender;
 use patient::Patient;
 
 /// How many connections the kernel holds until they are taken.

@@ -40,7 +40,7 @@ pub enum Kind {
     Slow,
     /// There is no memory for it now.
     Overloaded,
-    /// The gateway cannot write its journal, or is being stopped.
+    /// The gateway cannot write its journal.
     Unavailable,
     /// The upstream cannot be reached.
     Unreachable,
@@ -48,6 +48,8 @@ pub enum Kind {
     Upstream,
     /// The upstream does not know the gateway's own key.
     UpstreamKey,
+    /// The upstream knows the gateway's own key, but does not take it in this dialect.
+    UpstreamDialect,
     /// The upstream did not answer in time.
     UpstreamSlow,
 }
@@ -117,6 +119,9 @@ impl Kind {
                 words(502, (SERVER, "upstream_failed"), "api_error", "UNAVAILABLE", Again::Maybe)
             }
             Self::UpstreamKey => words(502, (SERVER, "upstream_key"), "api_error", "UNAVAILABLE", Again::No),
+            Self::UpstreamDialect => {
+                words(400, (INVALID, "dialect_not_served"), INVALID, "INVALID_ARGUMENT", Again::No)
+            }
             Self::UpstreamSlow => {
                 words(504, (SERVER, "upstream_timeout"), "timeout_error", "DEADLINE_EXCEEDED", Again::Maybe)
             }
@@ -127,8 +132,19 @@ impl Kind {
     pub fn is_upstreams(self) -> bool {
         matches!(
             self,
-            Self::Unreachable | Self::Upstream | Self::UpstreamKey | Self::UpstreamSlow | Self::Unavailable
+            Self::Unreachable
+                | Self::Upstream
+                | Self::UpstreamKey
+                | Self::UpstreamDialect
+                | Self::UpstreamSlow
+                | Self::Unavailable
         )
+    }
+
+    /// Whether the request could not be made for reasons that are nobody's who asks. Memory is not among them: who sends what is large,
+    /// or reads no answers, fills that of a door alone.
+    pub fn is_nobodys(self) -> bool {
+        matches!(self, Self::Unreachable | Self::UpstreamKey | Self::Unavailable)
     }
 
     /// The status of the answer.

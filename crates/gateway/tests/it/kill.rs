@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -30,6 +31,52 @@ pub fn child(folder: &OsStr) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// A gateway in a process of its own, and a token of it.
+struct Started {
+    child: Child,
+    address: SocketAddr,
+    id: TokenId,
+    bearer: String,
+}
+
+impl Started {
+    /// By a command that runs this program.
+    fn by(mut command: Command, upstream: &Scripted, folder: &Path) -> Self {
+        std::fs::write(folder.join("upstream"), upstream.address.to_string()).unwrap();
+        let mut child = command.env(CHILD, folder).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut words = line.split_whitespace();
+        let address = words.next().unwrap().parse().unwrap();
+        let id = TokenId(words.next().unwrap().parse().unwrap());
+        Self { child, address, id, bearer: format!("Bearer {}", words.next().unwrap()) }
+    }
+}
+
+#[test]
+fn what_cannot_be_written_down_is_not_done_and_is_not_the_clients_fault() {
+    let upstream = Scripted::start(obliging);
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    // No file may grow beyond a few kilobytes, as on a disk that is full.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\""]).arg(std::env::current_exe().unwrap());
+    let Started { mut child, address, id, bearer } = Started::by(command, &upstream, folder.path());
+    let headers = [("authorization", bearer.as_str())];
+    let ask = || Client::connect(address).ask("POST", "/v1/messages", &headers, chat("small").to_string());
+    let answered = (0..100).take_while(|_| ask().status() == 200).count() as u64;
+    assert!((1..100).contains(&answered), "{answered}");
+    let refused = ask();
+    assert_eq!((refused.status(), &refused.json()["error"]["type"]), (503, &json!("api_error")));
+    let asked = upstream.requests().len() as u64;
+    assert_eq!(ask().status(), 503);
+    assert_eq!(upstream.requests().len() as u64, asked);
+    let usage = taskwright_gateway::Client::new(folder.path().join("control/socket")).usage(id).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Before those two there was the one that ended the count.
+    assert_eq!((usage.unreachable, usage.refused, usage.requests), (3, 0, answered));
+}
+
 #[test]
 fn nothing_is_lost_when_it_is_killed_and_what_was_under_way_is_charged_what_was_set_aside() {
     let upstream = Scripted::start(|asked, reply| {
@@ -41,18 +88,8 @@ fn nothing_is_lost_when_it_is_killed_and_what_was_under_way_is_charged_what_was_
         }
     });
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("upstream"), upstream.address.to_string()).unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .env(CHILD, folder.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let mut words = line.split_whitespace();
-    let address = words.next().unwrap().parse().unwrap();
-    let id = TokenId(words.next().unwrap().parse().unwrap());
-    let bearer = format!("Bearer {}", words.next().unwrap());
+    let command = Command::new(std::env::current_exe().unwrap());
+    let Started { mut child, address, id, bearer } = Started::by(command, &upstream, folder.path());
     let headers = [("authorization", bearer.as_str())];
     for _ in 0..20 {
         let answer =
@@ -78,6 +115,32 @@ fn nothing_is_lost_when_it_is_killed_and_what_was_under_way_is_charged_what_was_
     let address = gateway.address(Door::Evaluation).unwrap();
     let answer = Client::connect(address).ask("POST", "/v1/messages", &headers, chat("small").to_string());
     assert_eq!(answer.status(), 200);
+}
+
+#[test]
+fn that_a_request_could_not_be_made_is_known_after_a_new_start() {
+    let limits = json!({ "max_requests": 1 });
+    let mut world = World::limited(&limits, obliging);
+    let (spent, token) = world.mint(Scope::Evaluation);
+    let (untouched, _) = world.mint(Scope::Evaluation);
+    let statuses = [(); 3].map(|()| world.ask(&token, "/v1/messages", &chat("small")).status());
+    assert_eq!((statuses, world.usage(spent).spent), ([200, 402, 402], 2));
+    world.again();
+    let usage = world.usage(spent);
+    assert!(usage.spent > 0 && usage.is_cut_off(), "{usage:?}");
+    assert_eq!((usage.requests, usage.unreachable), (1, 0));
+    assert!(!world.usage(untouched).is_cut_off());
+    // The end says how many there were, those from before and those from after.
+    world.ask(&token, "/v1/messages", &chat("small"));
+    let counted = world.gateway().handle().revoke(spent).unwrap();
+    world.again();
+    assert_eq!((world.usage(spent).spent, world.usage(spent).refused), (counted.spent, counted.refused));
+
+    let mut world = World::limited(&json!({}), |_, reply| reply.whole(401, &[], "{}"));
+    let (unreachable, token) = world.mint(Scope::Evaluation);
+    assert_eq!(world.ask(&token, "/v1/messages", &chat("small")).status(), 502);
+    world.again();
+    assert_eq!((world.usage(unreachable).unreachable, world.usage(unreachable).spent), (1, 0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bad;
 mod budget;
 mod control;
+mod key;
 mod kill;
 mod pass;
 mod sdk;

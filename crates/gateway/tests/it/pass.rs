@@ -236,15 +236,6 @@ fn neither_key_nor_token_stands_in_anything_that_is_written_or_said() {
 }
 
 #[test]
-fn an_upstream_that_refuses_our_key_is_not_the_clients_fault() {
-    let world = World::limited(&json!({}), |_, reply| reply.whole(401, &[], "{}"));
-    let (_, token) = world.mint(Scope::Evaluation);
-    let answer = world.ask(&token, "/v1/chat/completions", &chat("small"));
-    assert_eq!((answer.status(), answer.header("x-should-retry")), (502, Some("false")));
-    assert!(answer.text().contains("the gateway's own key"));
-}
-
-#[test]
 fn whether_it_works_can_be_asked_without_a_token() {
     let world = World::limited(&json!({}), obliging);
     let answer = Client::connect(world.door(Door::Producer)).ask("GET", "/health", &[], "");

@@ -101,7 +101,7 @@ impl Way {
                 own.cancel();
             }
             usage => {
-                let error = usage.err().unwrap_or_else(|| Error::new("the upstream could not be asked"));
+                let error = usage.err().unwrap_or_else(unreachable);
                 *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 own.cancel();
             }
@@ -130,6 +130,12 @@ impl Way {
         let (id, token) = self.client.mint(scope, &format!("evaluation {}", job.number))?;
         Ok(Open { way: self, id, token, is_ended: false })
     }
+}
+
+fn unreachable() -> Error {
+    let what = "language models could not be asked: the upstream cannot be reached, or does not know the key, or the gateway \
+                cannot write its journal";
+    Error::new(what).hint("the gateway's `requests.jsonl` and what it says on its standard error tell which")
 }
 
 impl Open<'_> {
@@ -325,7 +331,7 @@ mod tests {
         let (gateway, way) = gateway(gone, folder.path());
         let (ran, answers, done) = run(&way, Purpose::Optimizer);
         assert_eq!((answers.len(), done.len()), (1, 0));
-        assert!(ran.unwrap_err().to_string().contains("the upstream could not be asked"));
+        assert!(ran.unwrap_err().to_string().contains("language models could not be asked"));
         gateway.stop(std::time::Duration::ZERO);
     }
 }
