@@ -9,7 +9,8 @@ use taskwright_base::{Error, Result};
 use taskwright_language::model::{self, GatewayScope, Limit, ModelPrice, lone_finalization, without_price};
 
 use crate::money::{CostLimit, Money, Price};
-use crate::scope::Scope;
+use crate::request::headers::Account;
+use crate::scope::{Door, Scope};
 
 /// What a gateway is told. It holds no secret, so it can stand in a built file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -210,6 +211,13 @@ impl Config {
             let (config, pool) = self.scope(scope)?;
             (pool == scope).then_some((scope, config))
         })
+    }
+
+    /// What a client at a door may learn of the upstream's account. Candidates see what is held out, and ask with the same key as the
+    /// optimizer: it would learn by the account what they tell it by what they use up.
+    pub fn account(&self, door: Door) -> Account {
+        let has_candidates = self.pools().any(|(scope, _)| scope.door() == Door::Evaluation);
+        if door == Door::Producer && has_candidates { Account::Hidden } else { Account::Open }
     }
 
     /// What the upstream is asked for when a client of a scope asks for a model.

@@ -52,6 +52,19 @@ const NOT_SENT: [&str; 22] = [
 const NOT_PASSED_BACK: [&str; 6] =
     ["set-cookie", "location", "content-location", "content-length", "alt-svc", "strict-transport-security"];
 
+/// In the names of headers that say what is left of the upstream's account, or used of it: of OpenAI's, Anthropic's and those who follow
+/// them, and of LiteLLM's, which passes on what others said to it.
+const ACCOUNT: [&str; 5] = ["ratelimit", "rate-limit", "quota", "remaining", "litellm-key"];
+
+/// Whether the upstream's account is used by others as well, of whom a client is not to learn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Account {
+    /// What it says of it is for the client.
+    Open,
+    /// By what others take of it they could tell the client something.
+    Hidden,
+}
+
 /// The headers that pass, without those in a list and those that concern one connection only.
 fn passing(headers: &HeaderMap, without: &[&str]) -> HeaderMap {
     let named: Vec<String> = headers
@@ -83,8 +96,16 @@ pub fn sent(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// The headers for the client.
-pub fn passed_back(headers: &HeaderMap) -> HeaderMap {
-    passing(headers, &NOT_PASSED_BACK)
+pub fn passed_back(headers: &HeaderMap, account: Account) -> HeaderMap {
+    let mut passing = passing(headers, &NOT_PASSED_BACK);
+    if account == Account::Hidden {
+        let is_hidden = |name: &&HeaderName| ACCOUNT.iter().any(|part| name.as_str().contains(part));
+        let hidden: Vec<HeaderName> = passing.keys().filter(is_hidden).cloned().collect();
+        for name in hidden {
+            passing.remove(name);
+        }
+    }
+    passing
 }
 
 /// How long a body is, if the other side says so.
@@ -150,18 +171,27 @@ mod tests {
 
     #[test]
     fn what_tells_a_client_when_to_try_again_passes_back() {
-        let back = passed_back(&headers(&[
+        let said = headers(&[
             ("retry-after", "3"),
             ("retry-after-ms", "30"),
             ("x-should-retry", "true"),
             ("x-ratelimit-remaining-tokens", "1"),
+            ("anthropic-ratelimit-requests-reset", "2026-01-01T00:00:00Z"),
+            ("llm_provider-x-ratelimit-limit-tokens", "2"),
+            ("ratelimit-policy", "q"),
+            ("x-litellm-key-spend", "0.5"),
             ("set-cookie", "c"),
             ("location", "https://elsewhere"),
             ("keep-alive", "timeout=5"),
             ("content-type", "text/event-stream"),
-        ]));
-        assert_eq!(back.len(), 5);
+        ]);
+        let back = passed_back(&said, Account::Open);
+        assert_eq!(back.len(), 9);
         assert!(!back.contains_key("location") && !back.contains_key("set-cookie"));
+        let back = passed_back(&said, Account::Hidden);
+        let mut names: Vec<&str> = back.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["content-type", "retry-after", "retry-after-ms", "x-should-retry"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::config::seconds;
 use crate::memory::Memory;
 use crate::meter::Reservation;
 use crate::money::Money;
-use crate::request::headers;
+use crate::request::headers::{Account, passed_back};
 use crate::sender::Outgoing;
 use crate::wire::Wire;
 use crate::wire::refusal::{Kind, Refusal};
@@ -33,6 +33,8 @@ pub struct Way {
     pub hides_usage: bool,
     /// The upstream's name for the model and the client's, where they differ.
     pub names: Option<(String, String)>,
+    /// Whether the client may learn of the upstream's account.
+    pub account: Account,
 }
 
 /// Sends a request on, and returns the answer as it begins.
@@ -54,11 +56,12 @@ pub async fn forward(
         }
     };
     let (parts, body) = answer.into_parts();
+    let account = way.account;
     let status = parts.status;
     if !status.is_success() {
         let said = said(gate, memory, body, &way).await;
         failed(reservation, status.as_u16(), "the upstream refused it");
-        return Ok(response(status, &parts.headers, Answer::Whole(Whole::of(said?))));
+        return Ok(response(status, &parts.headers, account, Answer::Whole(Whole::of(said?))));
     }
     if let Some(reservation) = &mut reservation {
         reservation.durable().await?;
@@ -69,14 +72,14 @@ pub async fn forward(
     }
     let patience = seconds(gate.meter.config.patience.stream);
     let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let Way { wire, naming, hides_usage, names: _ } = way;
+    let Way { wire, naming, hides_usage, names: _, account: _ } = way;
     if kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream") {
         if let Some(reservation) = &mut reservation {
             reservation.answering(None);
         }
         let reader = Reader::new(wire, naming, hides_usage);
         let passing = Passing::new(body, reader, reservation, memory.clone(), patience);
-        return Ok(response(status, &parts.headers, Answer::Passing(Box::new(passing))));
+        return Ok(response(status, &parts.headers, account, Answer::Passing(Box::new(passing))));
     }
     let mut body = body;
     let received = receive(&mut body, gate.meter.config.sizes.answer, memory, patience).await;
@@ -86,7 +89,7 @@ pub async fn forward(
         reservation.answering(told(gate, &parts.headers));
     }
     let bytes = settle(wire, received, &naming, reservation, gate.sender.secret());
-    Ok(response(status, &parts.headers, Answer::Whole(Whole::of(bytes))))
+    Ok(response(status, &parts.headers, account, Answer::Whole(Whole::of(bytes))))
 }
 
 fn failed(reservation: Option<Reservation>, status: u16, why: &str) {
@@ -98,10 +101,15 @@ fn failed(reservation: Option<Reservation>, status: u16, why: &str) {
     }
 }
 
-fn response(status: hyper::StatusCode, upstream: &HeaderMap, body: Answer) -> Response<Answer> {
+fn response(
+    status: hyper::StatusCode,
+    upstream: &HeaderMap,
+    account: Account,
+    body: Answer,
+) -> Response<Answer> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    *response.headers_mut() = headers::passed_back(upstream);
+    *response.headers_mut() = passed_back(upstream, account);
     response
 }
 

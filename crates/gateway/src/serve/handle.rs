@@ -196,7 +196,8 @@ impl Asking<'_> {
             .filter(|(upstream, model)| upstream != model)
             .collect();
         let naming = if known.is_empty() { Naming::AsItIs } else { Naming::Known(known) };
-        let way = Way { wire: Wire::Responses, naming, hides_usage: false, names: None };
+        let account = self.gate.meter.config.account(who.scope.door());
+        let way = Way { wire: Wire::Responses, naming, hides_usage: false, names: None, account };
         forward(self.gate, self.memory, outgoing, way, None).await
     }
 
@@ -280,7 +281,8 @@ impl Asking<'_> {
             body: Whole::of(bytes),
         };
         let naming = if has_alias { Naming::Asked(asked.model.clone()) } else { Naming::AsItIs };
-        let way = Way { wire: call.wire, naming, hides_usage: asked.hides_usage(), names };
+        let account = config.account(who.scope.door());
+        let way = Way { wire: call.wire, naming, hides_usage: asked.hides_usage(), names, account };
         let slot = self.gate.meter.slot(who.scope).await;
         if counted == Counted::Free {
             let answer = forward(self.gate, self.memory, outgoing, way, None).await;

@@ -160,6 +160,7 @@ fn headers_pass_in_both_directions_but_for_credentials_and_what_concerns_a_conne
         ("retry-after-ms", "3000"),
         ("x-should-retry", "true"),
         ("request-id", "req_1"),
+        ("x-ratelimit-remaining-requests", "7"),
     ] {
         assert_eq!(answer.header(name), Some(value));
     }
@@ -176,6 +177,38 @@ fn headers_pass_in_both_directions_but_for_credentials_and_what_concerns_a_conne
     // What the upstream refuses costs nothing.
     let usage = world.usage(id);
     assert_eq!((usage.requests, usage.failed, usage.tokens.total()), (0, 1, 0));
+}
+
+#[test]
+fn what_candidates_take_of_the_account_is_not_told_to_the_optimizer() {
+    let both = json!({ "producer": scope(&json!({})), "evaluation": scope(&json!({})) });
+    let alone = json!({ "producer": scope(&json!({})) });
+    for (config, asks, is_told) in
+        [(&both, Scope::Producer, false), (&both, Scope::Evaluation, true), (&alone, Scope::Producer, true)]
+    {
+        // An answer, a refusal, a stream, and a response that is kept.
+        let world = World::new(config.clone(), |asked, reply| {
+            let limits =
+                [("x-ratelimit-remaining-requests", "7"), ("anthropic-ratelimit-tokens-remaining", "9")];
+            let with = |kind| [limits[0], limits[1], ("retry-after", "3"), ("content-type", kind)];
+            match asked.path() {
+                "/v1/messages" => reply.whole(429, &with("application/json"), "{}"),
+                "/v1/responses" => reply.whole(200, &with("text/event-stream"), "data: {}\n\n"),
+                _ => reply.whole(200, &with("application/json"), "{}"),
+            }
+        });
+        let (_, token) = world.mint(asks);
+        let calls = ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/messages/count_tokens"];
+        let calls = calls.map(|path| ("POST", path, chat("small").to_string()));
+        let kept = (asks == Scope::Producer).then(|| ("GET", "/v1/responses/resp_1", String::new()));
+        for (method, path, body) in calls.into_iter().chain(kept) {
+            let answer = world.ask_at(asks.door(), &token, method, path, &[], body);
+            assert_eq!(answer.header("retry-after"), Some("3"), "{path}: {}", answer.first);
+            for name in ["x-ratelimit-remaining-requests", "anthropic-ratelimit-tokens-remaining"] {
+                assert_eq!(answer.header(name).is_some(), is_told, "{asks} {path} {name}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -193,7 +193,11 @@ mod tests {
 
     use super::*;
 
-    /// A model's server that answers every request with one word, for as long as the process lives.
+    const KEY: &str = "a-key-of-the-upstream";
+    const CHAT: &str = "/v1/chat/completions";
+
+    /// A model's server that answers every request with one word, for as long as the process lives. It looks for its key where OpenAI's
+    /// clients have it, and nowhere else.
     fn upstream() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -212,19 +216,22 @@ mod tests {
 
     fn answer(mut stream: &TcpStream, body: &str) {
         let mut reader = BufReader::new(stream);
-        let mut length = 0;
+        let (mut length, mut status) = (0, "401 Unauthorized");
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).unwrap();
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
             }
+            if line.trim() == format!("authorization: Bearer {KEY}") {
+                status = "200 OK";
+            }
             if line.trim().is_empty() {
                 break;
             }
         }
         reader.read_exact(&mut vec![0; length]).unwrap();
-        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+        let head = format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close");
         write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
     }
 
@@ -237,7 +244,7 @@ mod tests {
             config: Config::of_spec(&serde_json::from_value(spec).unwrap()).unwrap(),
             upstream: Upstream {
                 address: Address::new(&format!("http://{upstream}/v1")).unwrap(),
-                key: Key::new("a-key-of-the-upstream").unwrap(),
+                key: Key::new(KEY).unwrap(),
             },
             state: folder.join("state"),
             producer: None,
@@ -257,13 +264,11 @@ mod tests {
     }
 
     /// Asks as a candidate in the sandbox does, of whom the sandbox sees to where it is connected. The status of the answer.
-    fn ask(access: &ModelAccess) -> String {
+    fn ask(access: &ModelAccess, path: &str) -> String {
         let body = json!({"model": "small", "messages": [{"role": "user", "content": "?"}]}).to_string();
         let mut stream = TcpStream::connect(access.gateway).unwrap();
         let token = &access.environment["OPENAI_API_KEY"];
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nHost: {SANDBOX_DOOR}\r\nAuthorization: Bearer {token}"
-        );
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {SANDBOX_DOOR}\r\nAuthorization: Bearer {token}");
         let head = format!("{head}\r\nContent-Type: application/json\r\nConnection: close");
         write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
         let mut said = String::new();
@@ -277,8 +282,8 @@ mod tests {
         serde_json::from_value(result).unwrap()
     }
 
-    /// Runs three samples, each of which asks once, and says what they were answered and which were finished.
-    fn run(way: &Way, purpose: Purpose) -> (Result<Ran>, Vec<String>, Vec<String>) {
+    /// Runs three samples, each of which asks once at a path, and says what they were answered and which were finished.
+    fn run(way: &Way, purpose: Purpose, path: &str) -> (Result<Ran>, Vec<String>, Vec<String>) {
         let job = Job { number: 1, purpose, commit: String::new(), samples: Vec::new() };
         let (answers, done) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let ran = way.metered(
@@ -295,7 +300,7 @@ mod tests {
                     if stop.is_cancelled() {
                         break;
                     }
-                    answers.lock().unwrap().push(ask(&access));
+                    answers.lock().unwrap().push(ask(&access, path));
                     finished(&scored(id));
                 }
                 Ok(())
@@ -308,7 +313,7 @@ mod tests {
     fn an_evaluation_that_comes_to_the_end_of_the_budget_stops_there_and_the_next_does_not_begin() {
         let folder = tempfile::tempdir().unwrap();
         let (gateway, way) = gateway(upstream(), folder.path());
-        let (ran, answers, done) = run(&way, Purpose::Optimizer);
+        let (ran, answers, done) = run(&way, Purpose::Optimizer, CHAT);
         let ran = ran.unwrap();
         assert_eq!(
             (answers, done),
@@ -317,11 +322,23 @@ mod tests {
         assert_eq!(ran.spent, Some(Spent::Meanwhile));
         let used = ran.models.unwrap();
         assert_eq!((used.requests, used.tokens.input, used.tokens.output, used.spent), (2, 14, 2, 1));
-        let (ran, answers, _) = run(&way, Purpose::Optimizer);
+        let (ran, answers, _) = run(&way, Purpose::Optimizer, CHAT);
         assert_eq!((ran.unwrap().spent, answers.len()), (Some(Spent::Before), 0));
         // The final candidate has a budget of its own, and whatever it does with it counts.
-        let (ran, answers, done) = run(&way, Purpose::Finalize("test".to_owned()));
+        let (ran, answers, done) = run(&way, Purpose::Finalize("test".to_owned()), CHAT);
         assert_eq!((ran.unwrap().spent, answers.len(), done.len()), (None, 3, 3));
+        gateway.stop(std::time::Duration::ZERO);
+    }
+
+    #[test]
+    fn a_candidate_cannot_have_its_evaluation_given_back_by_what_it_asks_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (gateway, way) = gateway(upstream(), folder.path());
+        for path in ["/v1/messages/count_tokens", "/v1beta/models/small:countTokens", "/v1/files"] {
+            let (ran, answers, done) = run(&way, Purpose::Optimizer, path);
+            assert!(answers.iter().all(|status| status.starts_with('4')), "{path}: {answers:?}");
+            assert_eq!((ran.unwrap().spent, done.len()), (None, 3), "{path}");
+        }
         gateway.stop(std::time::Duration::ZERO);
     }
 
@@ -330,7 +347,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let (gateway, way) = gateway(gone, folder.path());
-        let (ran, answers, done) = run(&way, Purpose::Optimizer);
+        let (ran, answers, done) = run(&way, Purpose::Optimizer, CHAT);
         assert_eq!((answers.len(), done.len()), (1, 0));
         assert!(ran.unwrap_err().to_string().contains("language models could not be asked"));
         gateway.stop(std::time::Duration::ZERO);
