@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     command.args(&arguments.command[1..]);
     command.envs(gateway.variables(&arguments.url_env, &arguments.key_env));
     let ended = command.status();
-    let usage = gateway.end()?;
+    let (usage, _) = gateway.end()?;
     let ended = ended.with_context(|| format!("starting `{what}`"))?;
     say(&format!("models: {usage}"));
     if let Some(file) = &arguments.usage {

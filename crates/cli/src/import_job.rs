@@ -25,7 +25,7 @@ pub struct Imported {
 
 /// Imports what is there of a job. `token` is a further text that must not be recorded.
 pub fn import(ledger: &LedgerArguments, job: &Job, token: Option<&str>) -> anyhow::Result<Imported> {
-    let mut secrets = secrets(job);
+    let mut secrets = secrets(job)?;
     token.into_iter().for_each(|token| secrets.add(token));
     let options = Options {
         source: Source::Run,
@@ -45,14 +45,14 @@ pub fn import(ledger: &LedgerArguments, job: &Job, token: Option<&str>) -> anyho
 }
 
 /// The values of the variables that a job takes from this machine: an agent that prints them must not have them recorded.
-fn secrets(job: &Job) -> Secrets {
+fn secrets(job: &Job) -> taskwright_base::Result<Secrets> {
     let mut secrets = Secrets::default();
-    for name in job.variables() {
+    for name in job.variables()? {
         if let Some(value) = std::env::var(name).ok().filter(|value| !value.is_empty()) {
             secrets.add(&value);
         }
     }
-    secrets
+    Ok(secrets)
 }
 
 impl Imported {

@@ -154,15 +154,28 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     let bounded = bounded::split(arguments.max_usd, &document.value, &prepared)?;
     let job = prepared.job(&workspace);
     let estimate = bounded.as_ref().map(|_| estimate(arguments, &prepared)).transpose()?;
+    let ready = metered::ready(&document.value)?;
     if arguments.dry_run {
-        let metered = metered::start(&document.value, &job, Keep::Nothing)?;
+        let metered = ready.map(|ready| ready.start(&job, Keep::Nothing)).transpose()?;
         return dry_run(arguments, &workspace, &prepared, &job, metered.as_ref(), estimate.as_ref());
     }
-    bounded::same_kind(&job, bounded.as_ref())?;
-    may_run(arguments, &workspace, &job, &document.value.name)?;
+    let may_run = || {
+        bounded::same_kind(&job, bounded.as_ref())?;
+        may_run(arguments, &workspace, &job, &document.value.name)
+    };
+    if job.runner().is_some() {
+        return Err(already_running(&job).into());
+    }
+    may_run()?;
+    let lock = job.acquire()?.ok_or_else(|| already_running(&job))?;
+    // Somebody may have been quicker.
+    may_run()?;
     let going_on = job.exists();
+    if !going_on {
+        job.forget(&lock)?;
+    }
     let keep = if arguments.detach { Keep::Nothing } else { Keep::Journal };
-    let metered = metered::start(&document.value, &job, keep)?;
+    let metered = ready.map(|ready| ready.start(&job, keep)).transpose()?;
     let harbor = beside(Harbor::find(&root, &prepared)?, metered.as_ref());
     prepared.keep(&workspace)?;
     // Where agents ask hangs on this machine's variables, which may be others than last time.
@@ -178,14 +191,22 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
         prepared.write(&workspace)?;
     }
     if arguments.detach {
+        // It is the other process that runs it.
+        drop(lock);
         return detach::start(arguments, &job, &document.value.name);
     }
-    let lock = job.acquire()?.ok_or_else(|| already_running(&job))?;
-    let token = metered.as_ref().map(Metered::token);
+    let token = metered.as_ref().map(|metered| metered.token().to_owned());
+    let mut is_reached = false;
     let ran = if let (Some(bounded), Some(metered)) = (&bounded, &metered) {
         let run_sec = prepared.run_sec;
-        bounded.run(&job, &lock, &Running { arguments, harbor: &harbor, metered, run_sec, stop: &stop })?
-    } else if going_on && !is_anything_left(arguments, &job, token)? {
+        let ran = bounded.run(
+            &job,
+            &lock,
+            &Running { arguments, harbor: &harbor, metered, run_sec, stop: &stop },
+        )?;
+        is_reached = ran.is_reached;
+        ran.ending
+    } else if going_on && !is_anything_left(arguments, &job, token.as_deref())? {
         Ok(Ending::Done)
     } else {
         let bar = show::Bar::new(prepared.record.planned, arguments.json);
@@ -194,8 +215,15 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
         bar.finish();
         ran
     };
+    // Only once the gateway has ended is known what was spent.
+    let used = metered.map(Metered::end).transpose().and_then(|used| {
+        if let (Some(bounded), Some(used)) = (&bounded, &used) {
+            bounded.note(&job, used.in_all, is_reached)?;
+        }
+        Ok(used)
+    });
     drop(lock);
-    conclude(arguments, &workspace, &job, &ran, metered)
+    conclude(arguments, &workspace, &job, &ran, token.as_deref(), used)
 }
 
 /// Builds what is to be built, and makes a job of a manifest. An exit status is why it cannot go on; it has been said.
@@ -249,11 +277,8 @@ fn build(
     Ok(tasks::build(workspace, &options, |_| true, stop)?.err())
 }
 
-/// Whether a job may be started as it was asked for.
-fn may_run(arguments: &Arguments, workspace: &Workspace, job: &Job, experiment: &str) -> anyhow::Result<()> {
-    if job.runner().is_some() {
-        return Err(already_running(job).into());
-    }
+/// Whether a job may be started as it was asked for, by what there is of it.
+fn may_run(arguments: &Arguments, workspace: &Workspace, job: &Job, experiment: &str) -> Result<(), Error> {
     if arguments.resume && !job.exists() {
         let others: Vec<String> =
             jobs::list(workspace, Some(experiment))?.into_iter().map(|job| job.name).collect();
@@ -263,7 +288,7 @@ fn may_run(arguments: &Arguments, workspace: &Workspace, job: &Job, experiment: 
             format!("the manifest, or a task, was another one in {}; leave out `--resume`", others.join(", "))
         };
         let message = format!("`{experiment}` was not run yet as it is now");
-        return Err(Error::new(message).usage().hint(hint).into());
+        return Err(Error::new(message).usage().hint(hint));
     }
     // With more money, the same command goes on.
     let goes_on = arguments.resume || arguments.detached || arguments.max_usd.is_some();
@@ -276,7 +301,7 @@ fn may_run(arguments: &Arguments, workspace: &Workspace, job: &Job, experiment: 
         let message = format!("`{experiment}` was run already as {}: {far} trials have ended", job.name);
         let hint =
             "`--resume` makes those that are missing; `--again` runs it once more, as a job of its own";
-        return Err(Error::new(message).usage().hint(hint).into());
+        return Err(Error::new(message).usage().hint(hint));
     }
     Ok(())
 }
@@ -326,10 +351,11 @@ fn conclude(
     workspace: &Workspace,
     job: &Job,
     ran: &Result<Ending, Error>,
-    metered: Option<Metered<'_>>,
+    token: Option<&str>,
+    used: anyhow::Result<Option<Used>>,
 ) -> anyhow::Result<Status> {
-    let imported = import_job::import(&arguments.ledger, job, metered.as_ref().map(Metered::token));
-    let used = metered.map(Metered::end).transpose()?;
+    let imported = import_job::import(&arguments.ledger, job, token);
+    let used = used?;
     let progress = progress::look(job);
     let name = arguments.experiment.as_deref().unwrap_or_default();
     let how = arguments
@@ -358,7 +384,7 @@ fn conclude(
             "progress": progress,
             "import": imported.json(),
             "models": used.as_ref().map(Used::json),
-            "budget": bounded::json(job),
+            "budget": bounded::json(job)?,
         });
         output::print(&format!("{object:#}\n"))?;
     } else {
@@ -370,7 +396,7 @@ fn conclude(
             let metric = job.record().and_then(|record| record.reward_key);
             import_job::show(&arguments.ledger, job, &progress.experiment, metric.as_deref())?;
         }
-        if let Some(words) = bounded::words(job) {
+        if let Some(words) = bounded::words(job)? {
             say(&words);
         } else if !complete && matches!(ran, Ok(Ending::Done)) {
             say(&format!(

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use taskwright_base::lock::LockFile;
 use taskwright_base::write::{self, Durable};
 use taskwright_base::{Error, Result, failed, failed_to};
 use taskwright_harbor::child::{Environment, describe, tail};
@@ -21,7 +20,7 @@ use taskwright_harbor::run::{Run, run};
 use taskwright_harbor::tools;
 use taskwright_harbor::{HARBOR_VERSION, Release, TRIED};
 
-use crate::jobs::Job;
+use crate::jobs::{Job, JobLock};
 use crate::plan::Prepared;
 use crate::progress::Tally;
 
@@ -175,8 +174,14 @@ impl Harbor {
             .args(line)
             .arg("--dry-run")
             .current_dir(&self.root)
-            // Harbor breaks its lines at the width of what it takes for a terminal.
+            // Harbor breaks its lines at the width of what it takes for a terminal, and colours what it prints there. Neither is to
+            // hang on what somebody has set for other programs.
             .env("COLUMNS", "200")
+            .env("LINES", "50")
+            .env("NO_COLOR", "1")
+            .env("TERM", "dumb")
+            .env_remove("FORCE_COLOR")
+            .env_remove("TTY_COMPATIBLE")
             // What it says is read, and has signs in it that not every locale has.
             .env("PYTHONUTF8", "1")
             .stdin(Stdio::null())
@@ -198,7 +203,7 @@ impl Harbor {
     pub fn run(
         &self,
         job: &Job,
-        lock: &LockFile,
+        lock: &JobLock,
         run_sec: Option<f64>,
         stop: &AtomicBool,
         tell: &mut dyn FnMut(&Now<'_>),
@@ -256,14 +261,24 @@ pub enum Redo {
 /// Removes the results that are to be made again, so that Harbor's own resume makes them: it takes every trial that has
 /// a result for done. Gives how many those were.
 pub fn make_way(job: &Job, redo: Redo) -> Result<usize> {
+    let again = made_again(job, redo)?;
+    for path in &again {
+        let shown = Utf8Path::from_path(path).unwrap_or(&job.dir);
+        fs::remove_dir_all(path).map_err(failed("removing", shown))?;
+    }
+    Ok(again.len())
+}
+
+/// The folders of the trials that are to be made again, although they have a result. Nothing is removed.
+pub fn made_again(job: &Job, redo: Redo) -> Result<Vec<PathBuf>> {
     let said = |error: &dyn std::fmt::Display| Error::new(error.to_string());
     let folder = match JobFolder::open(job.dir.as_std_path()) {
         Ok(folder) => folder,
-        Err(error) if error.is_missing() => return Ok(0),
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
         Err(error) => return Err(said(&error)),
     };
     let mut buffer = Vec::new();
-    let mut removed = 0;
+    let mut found = Vec::new();
     for trial in folder.trials().map_err(|error| said(&error))?.flatten().filter(TrialFolder::is_trial) {
         let again = match trial.result(&mut buffer) {
             Ok(result) => is_again(&result, redo),
@@ -271,12 +286,10 @@ pub fn make_way(job: &Job, redo: Redo) -> Result<usize> {
             Err(error) => !error.is_missing(),
         };
         if again {
-            let path = Utf8Path::from_path(trial.path()).unwrap_or(&job.dir);
-            fs::remove_dir_all(trial.path()).map_err(failed("removing", path))?;
-            removed += 1;
+            found.push(trial.path().to_owned());
         }
     }
-    Ok(removed)
+    Ok(found)
 }
 
 fn is_again(result: &TrialResult, redo: Redo) -> bool {

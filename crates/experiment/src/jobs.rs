@@ -13,7 +13,7 @@
 //! Ours are files: Harbor removes folders that it does not know from a job when that is resumed.
 //!
 //! ```text
-//!            create                acquire                 Harbor has written its end
+//!        acquire, create           acquire                 Harbor has written its end
 //!   nothing ────────▶ made ──────────────────▶ running ────────────────────────────────▶ finished
 //!                                                ▲  │                                        │
 //!                        resumed: acquired again │  │ interrupted, out of time, killed        │ repaired: results that
@@ -24,6 +24,11 @@
 //! Nothing is written down of that: a job is made if its configuration is there, runs while somebody holds its lock, and
 //! is finished if Harbor says so. Resuming a job is running it again: Harbor makes the trials that have no result.
 
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use taskwright_base::lock::{Attempt, LockFile, Wait};
@@ -32,7 +37,8 @@ use taskwright_base::{Error, Result, failed};
 use taskwright_builder::Workspace;
 use taskwright_builder::lock::LockEntry;
 use taskwright_harbor::job::JobFolder;
-use taskwright_harbor::secret_names::is_sensitive;
+
+use crate::variables;
 
 /// The folder of the copies, in that of the jobs.
 pub const INPUTS: &str = ".inputs";
@@ -44,6 +50,8 @@ pub const CONFIG: &str = "harbor.yaml";
 pub const LOG: &str = "run.log";
 const RECORD: &str = "experiment.json";
 const LOCK: &str = "run.lock";
+/// How often a lock is tried whose file is taken away meanwhile.
+const ATTEMPTS: usize = 8;
 /// The version of the record's format.
 const VERSION: u64 = 1;
 
@@ -130,6 +138,19 @@ impl Job {
         self.dir.parent().unwrap_or(&self.dir).join(GATEWAYS).join(&self.name)
     }
 
+    /// Takes away what a job of this name that was removed has left beside its folder: a job that is not there has used nothing.
+    /// `_held` is what [`Self::acquire`] gave. Without it another process could have begun the job by now, and count in there.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn forget(&self, _held: &JobLock) -> Result<()> {
+        let state = self.gateway();
+        match fs::remove_dir_all(&state) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("removing", &state)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the folder, with what is ours.
     pub fn create(&self, config: &str, record: &Record) -> Result<()> {
         let text = serde_json::to_string_pretty(record)
@@ -148,16 +169,31 @@ impl Job {
 
     /// The variables of this machine whose values it takes as secrets: those that the manifest names in `secrets`, and
     /// those that stand under the name of one.
-    pub fn variables(&self) -> Vec<String> {
-        variables(&std::fs::read_to_string(self.config()).unwrap_or_default())
+    ///
+    /// # Errors
+    /// The configuration is there and cannot be read.
+    pub fn variables(&self) -> Result<BTreeSet<String>> {
+        match fs::read_to_string(self.config()) {
+            Ok(config) => Ok(variables::secret(&config)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+            Err(error) => Err(failed("reading", &self.config())(error)),
+        }
     }
 
-    /// Keeps other processes from running it, until this is dropped; none if another one runs it already.
-    pub fn acquire(&self) -> Result<Option<LockFile>> {
-        Ok(match LockFile::acquire(self.dir.join(LOCK), &Wait::none())? {
-            Attempt::Held(lock) => Some(lock),
-            Attempt::Busy(_) | Attempt::Stopped => None,
-        })
+    /// Keeps other processes from beginning and from running it, until this is dropped; none if another one does so already. Makes
+    /// the folder, in which the lock lies: the job exists no more for that.
+    pub fn acquire(&self) -> Result<Option<JobLock>> {
+        let path = self.dir.join(LOCK);
+        // Who held it may have taken the folder away again, and what we hold then is a file that nobody finds.
+        for _ in 0..ATTEMPTS {
+            fs::create_dir_all(&self.dir).map_err(failed("making", &self.dir))?;
+            let Attempt::Held(lock) = LockFile::acquire(&path, &Wait::none())? else { return Ok(None) };
+            let held = lock.file().metadata().map_err(failed("looking at", &path))?.ino();
+            if fs::metadata(&path).is_ok_and(|found| found.ino() == held) {
+                return Ok(Some(JobLock { lock, job: self.clone() }));
+            }
+        }
+        Ok(None)
     }
 
     /// The process that runs it, "process 17"; none if none does. An empty text is one that has not said its number yet.
@@ -166,16 +202,27 @@ impl Job {
     }
 }
 
-/// The variables that a lowered configuration takes secrets from, `KEY: ${NAME}`.
-fn variables(config: &str) -> Vec<String> {
-    let variable = |line: &str| {
-        let (key, value) = line.trim().split_once(':')?;
-        let unquoted = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
-        let (key, value) = (unquoted(key), unquoted(value));
-        let name = value.strip_prefix("${")?.strip_suffix('}')?;
-        (key == name || is_sensitive(&key) || is_sensitive(name)).then(|| name.to_owned())
-    };
-    config.lines().filter_map(variable).collect()
+/// The right to begin a job and to run it, which one process has at a time. Where none came of it, its folder goes with it.
+#[derive(Debug)]
+pub struct JobLock {
+    lock: LockFile,
+    job: Job,
+}
+
+impl JobLock {
+    /// The open file: a process that inherits it holds the lock too.
+    pub fn file(&self) -> &File {
+        self.lock.file()
+    }
+}
+
+impl Drop for JobLock {
+    fn drop(&mut self) {
+        if !self.job.exists() {
+            // The folder stays if anything else is in it.
+            let _ = fs::remove_file(self.job.dir.join(LOCK)).and_then(|()| fs::remove_dir(&self.job.dir));
+        }
+    }
 }
 
 /// The jobs of an experiment, or all there are, by name. Folders that are no jobs of ours are passed over.
@@ -183,7 +230,7 @@ pub fn list(workspace: &Workspace, experiment: Option<&str>) -> Result<Vec<Job>>
     let folder = workspace.jobs_dir();
     let entries = match folder.read_dir_utf8() {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed("reading", &folder)(error)),
     };
     let mut jobs = Vec::new();
@@ -204,12 +251,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_taken_from_variables_that_the_configuration_names() {
-        let config = "agents:\n- env:\n    PLAIN_NAME: ${PLAIN_NAME}\n    A_TOKEN: \"${OTHER}\"\n    REGION: ${WHERE}\n    A_KEY: x\n";
-        assert_eq!(variables(config), ["PLAIN_NAME", "OTHER"]);
-    }
-
-    #[test]
     fn one_process_runs_a_job_and_the_others_see_which() {
         let folder = tempfile::tempdir().unwrap();
         let job = Job::at(Utf8Path::from_path(folder.path()).unwrap()).unwrap();
@@ -219,5 +260,32 @@ mod tests {
         assert!(job.acquire().unwrap().is_none());
         drop(lock);
         assert_eq!(job.runner(), None);
+    }
+
+    #[test]
+    fn only_who_holds_a_job_forgets_what_one_of_its_name_has_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = Job::at(&Utf8Path::from_path(folder.path()).unwrap().join("jobs/j")).unwrap();
+        let lock = job.acquire().unwrap().unwrap();
+        assert!(!job.exists(), "a lock alone is no job");
+        job.forget(&lock).unwrap();
+        fs::create_dir_all(job.gateway()).unwrap();
+        fs::create_dir_all(job.gateway().with_file_name("other")).unwrap();
+        assert!(job.acquire().unwrap().is_none(), "nobody else begins it");
+        job.forget(&lock).unwrap();
+        assert!(!job.gateway().exists() && job.gateway().with_file_name("other").exists());
+        drop(lock);
+        assert!(!job.dir.exists(), "nothing came of it");
+    }
+
+    #[test]
+    fn the_folder_of_a_job_that_is_there_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = Job::at(&Utf8Path::from_path(folder.path()).unwrap().join("j")).unwrap();
+        let lock = job.acquire().unwrap().unwrap();
+        job.create("a: 1\n", &Record::new("e", "e.toml".into(), None)).unwrap();
+        drop(lock);
+        assert!(job.exists());
+        drop(job.acquire().unwrap().unwrap());
     }
 }

@@ -13,11 +13,13 @@ pub mod jobs;
 mod load;
 mod lower;
 pub mod model;
+mod own_models;
 pub mod plan;
 pub mod progress;
 pub mod routes;
 
 mod tasks;
+mod variables;
 pub mod waves;
 mod yaml;
 

@@ -11,8 +11,9 @@ use crate::error::ExperimentError;
 use crate::inputs::{self, Input, Kind};
 use crate::jobs::{self, Job, Record, TaskRecord};
 use crate::lower::{self, Files, Lowered};
-use crate::model::Experiment;
-use crate::tasks::{self, FoundTasks};
+use crate::model::{Experiment, Gateway};
+use crate::own_models::{self, Taken};
+use crate::tasks::{self, FoundTask, FoundTasks};
 use crate::yaml;
 
 /// How many digits of the configuration's digest a job's name ends with.
@@ -50,6 +51,8 @@ pub struct Prepared {
     pub extras: Vec<String>,
     /// Whether its agents ask language models through a gateway beside Harbor.
     pub is_metered: bool,
+    /// What its tasks take from this machine, where a gateway's token may stand instead.
+    pub taken: Vec<Taken>,
     /// Whether its configuration has something that only the last release of Harbor was tried with.
     pub needs_last: bool,
     /// Seconds after which the run is stopped.
@@ -112,6 +115,7 @@ impl Plan<'_> {
         record.planned = self.planned();
         let Lowered { harbor, extras, run_sec, .. } = lowered;
         let is_metered = experiment.gateway.is_some();
+        let taken = if is_metered { self.own_models()? } else { Vec::new() };
         let needs_last = experiment.needs_last();
         let inputs = files.inputs;
         Ok(Prepared {
@@ -121,6 +125,7 @@ impl Plan<'_> {
             harbor,
             extras,
             is_metered,
+            taken,
             needs_last,
             run_sec,
             record,
@@ -128,11 +133,34 @@ impl Plan<'_> {
         })
     }
 
-    /// Which models the agents get by other names: with others it is another job. How much they may use is not: a job whose budget
-    /// was spent goes on with a larger one.
+    /// Whether the agents ask through a gateway, with whose key, and which models they get by other names: with others it is another
+    /// job, and one that began metered does not go on without. How much they may use is not: a job whose budget was spent goes on with
+    /// a larger one.
     fn models(&self) -> Vec<u8> {
-        let aliases = self.document.value.gateway.iter().flat_map(|gateway| &gateway.agents.model_aliases);
-        aliases.flat_map(|(name, model)| format!("{name}\0{model}\0").into_bytes()).collect()
+        let Some(gateway) = &self.document.value.gateway else { return Vec::new() };
+        let Gateway { upstream_api_key_env, upstream_base_url_env, agents, prices: _ } = gateway;
+        let variables = ["gateway", upstream_api_key_env, upstream_base_url_env].into_iter();
+        let aliases = agents.model_aliases.iter().flat_map(|(name, model)| [name.as_str(), model.as_str()]);
+        variables.chain(aliases).flat_map(|text| text.bytes().chain([0])).collect()
+    }
+
+    /// What tasks on this machine take from it. Refuses those that meter their agents themselves: the experiment's gateway would lead
+    /// these around it, and a trial's verdict would say that nothing was asked.
+    fn own_models(&self) -> Result<Vec<Taken>, ExperimentError> {
+        let (mut all, mut mistakes) = (Vec::new(), Vec::new());
+        for FoundTask { name, folder, source, .. } in &self.found.tasks {
+            all.extend(own_models::taken(name, folder)?);
+            if own_models::has_gateway(folder)? {
+                let mistake = self.document.error(
+                    &["tasks", &source.to_string()],
+                    format!("`{name}` has a gateway of its own, and that of the experiment leads its agents around it"),
+                    "leave `[gateway]` out, and the task's own counts; or leave the task out",
+                );
+                mistakes
+                    .push(mistake.with_label(self.document.label(&["gateway"]).saying("the experiment's")));
+            }
+        }
+        if mistakes.is_empty() { Ok(all) } else { Err(ExperimentError::manifest(mistakes)) }
     }
 
     /// How many trials there will be; unknown if Harbor fetches tasks.

@@ -151,7 +151,7 @@ impl Tally {
 
 /// Looks at a job's folder, or at those of its waves.
 pub fn look(job: &Job) -> Result<Progress> {
-    match Waves::of(job) {
+    match Waves::of(job)? {
         Some(waves) => look_at_waves(job, &waves),
         None => look_at_one(job, &mut Tally::new(None)),
     }
@@ -173,7 +173,7 @@ fn look_at_waves(job: &Job, waves: &Waves) -> Result<Progress> {
             running += progress.running;
             updated_at = progress.updated_at.or(updated_at);
             for Missing { task, agent, model, trials, why: _ } in progress.missing {
-                *missing.entry((task, agent, model, None)).or_default() += trials;
+                *missing.entry((task, agent, model, why)).or_default() += trials;
             }
             continue;
         }

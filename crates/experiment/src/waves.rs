@@ -1,8 +1,8 @@
 //! Waves: an experiment whose spend is bounded, as jobs of Harbor's one after the other.
 //!
 //! Harbor cannot be told to start no more trials of a job without breaking off those under way. So a bounded experiment becomes many
-//! jobs, each of no more trials than run at a time: all trials of one start at once, between two of them none is under way, and only
-//! there is looked at what was spent.
+//! jobs, each of no more trials than run at a time, of all agents and of each: none of a wave waits for another, between two waves none is
+//! under way, and only there is looked at what was spent.
 //!
 //! ```text
 //! jobs/NAME-DIGEST/                 the experiment's job, which Harbor never runs as a whole
@@ -34,6 +34,12 @@ pub struct Waves {
     pub waves: Vec<Wave>,
     /// How it stood with the money when the job was last run.
     pub line: Option<Line>,
+}
+
+/// What every version of the file says.
+#[derive(Debug, Deserialize)]
+struct Version {
+    version: u64,
 }
 
 /// A wave: each of some agents on each of some tasks.
@@ -68,13 +74,20 @@ struct Block {
     attempts: u64,
 }
 
-/// Divides agents, tasks and repetitions into blocks of at most so many trials. Agents come side by side and tasks before
-/// repetitions, so that wherever it ends, agents have tried the same tasks as far as can be.
-fn blocks(agents: usize, tasks: usize, repetitions: u64, at_a_time: usize) -> Result<Vec<Block>> {
+/// Divides agents, tasks and repetitions into blocks of at most `at_a_time` trials, and of at most `of_each` of one agent. Agents come
+/// side by side and tasks before repetitions, so that wherever it ends, agents have tried the same tasks as far as can be.
+fn blocks(
+    agents: usize,
+    tasks: usize,
+    repetitions: u64,
+    at_a_time: usize,
+    of_each: usize,
+) -> Result<Vec<Block>> {
     let (agents, tasks, at_a_time) = (agents.max(1), tasks.max(1), at_a_time.max(1));
     let wide = agents.min(at_a_time);
-    let long = tasks.min((at_a_time / wide).max(1));
-    let deep = u64::try_from(at_a_time / (wide * long)).unwrap_or(1).max(1);
+    let of_each = (at_a_time / wide).min(of_each).max(1);
+    let long = tasks.min(of_each);
+    let deep = u64::try_from(of_each / long).unwrap_or(1).max(1);
     let layers = usize::try_from(repetitions.div_ceil(deep)).ok();
     let count = layers
         .and_then(|layers| layers.checked_mul(tasks.div_ceil(long))?.checked_mul(agents.div_ceil(wide)));
@@ -114,7 +127,10 @@ pub fn split(prepared: &Prepared) -> Result<Vec<Prepared>> {
             .hint("download it by `harbor download`, and name its folder by `path`"));
     }
     let at_a_time = usize::try_from(config.n_concurrent_trials).unwrap_or(usize::MAX);
-    let blocks = blocks(config.agents.len(), config.tasks.len(), config.n_attempts, at_a_time)?;
+    // One that may run fewer trials at a time would make others of its wave wait, and those would start after money was spent.
+    let of_each = config.agents.iter().filter_map(|agent| agent.n_concurrent).min();
+    let of_each = of_each.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let blocks = blocks(config.agents.len(), config.tasks.len(), config.n_attempts, at_a_time, of_each)?;
     let wave = |(index, block): (usize, Block)| {
         let Block { agents, tasks, attempts } = block;
         let mut wave = prepared.clone();
@@ -158,11 +174,34 @@ impl Waves {
         Self { version: VERSION, waves: waves.iter().map(wave).collect(), line: None }
     }
 
-    /// What a job's file says; none if the job is not bounded.
-    pub fn of(job: &Job) -> Option<Self> {
-        let bytes = JobFolder::open(&job.dir).ok()?.other(FILE).ok()??;
-        let waves: Self = serde_json::from_slice(&bytes).ok()?;
-        (waves.version == VERSION).then_some(waves)
+    /// What a job's file says; none if there is no such file, as in a job that is not bounded.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read, or is of another version: nobody may take its job for one without a bound.
+    pub fn of(job: &Job) -> Result<Option<Self>> {
+        let unknown = |why: &dyn std::fmt::Display| {
+            Error::new(format!("what `{}` says of the job's bound cannot be read: {why}", job.dir.join(FILE)))
+                .hint("restore it, or run the experiment once more with `--again`")
+        };
+        let file = match JobFolder::open(&job.dir) {
+            Ok(folder) => folder.other(FILE),
+            Err(error) => Err(error),
+        };
+        let bytes = match file {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(None),
+            Err(error) if error.is_missing() => return Ok(None),
+            Err(error) => return Err(unknown(&error)),
+        };
+        // The version first: another one may have other fields.
+        let version: Version = serde_json::from_slice(&bytes).map_err(|error| unknown(&error))?;
+        if version.version != VERSION {
+            return Err(unknown(&format!(
+                "its format is version {}, and {VERSION} is known",
+                version.version
+            )));
+        }
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| unknown(&error))
     }
 
     /// Writes the file.
@@ -189,17 +228,23 @@ mod tests {
 
     #[test]
     fn every_trial_is_in_one_wave_and_none_is_larger_than_what_runs_at_a_time() {
-        for (agents, tasks, repetitions, most) in [
-            (1, 1, 10, 4),
-            (2, 3, 2, 4),
-            (3, 7, 5, 2),
-            (5, 1, 1, 2),
-            (2, 2, 3, 100),
-            (1, 5, 1, 1),
-            (3, 5, 7, 11),
+        for (agents, tasks, repetitions, most, of_each) in [
+            (1, 1, 10, 4, usize::MAX),
+            (2, 3, 2, 4, usize::MAX),
+            (2, 3, 2, 4, 1),
+            (3, 7, 5, 2, 0),
+            (5, 1, 1, 2, usize::MAX),
+            (2, 2, 3, 100, usize::MAX),
+            (2, 2, 3, 100, 5),
+            (1, 5, 1, 1, 3),
+            (3, 5, 7, 11, 2),
         ] {
             let mut seen: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-            for Block { agents, tasks, attempts } in blocks(agents, tasks, repetitions, most).unwrap() {
+            for Block { agents, tasks, attempts } in
+                blocks(agents, tasks, repetitions, most, of_each).unwrap()
+            {
+                let one = tasks.len() * usize::try_from(attempts).unwrap();
+                assert!(one <= of_each.max(1), "{one} of one agent, {of_each} at a time");
                 let size = agents.len() * tasks.len() * usize::try_from(attempts).unwrap();
                 assert!(size > 0 && size <= most, "{size} of {most}");
                 for cell in agents.flat_map(|agent| tasks.clone().map(move |task| (agent, task))) {
@@ -213,7 +258,7 @@ mod tests {
 
     #[test]
     fn agents_go_side_by_side() {
-        let blocks = blocks(2, 2, 2, 2).unwrap();
+        let blocks = blocks(2, 2, 2, 2, 2).unwrap();
         assert!(blocks.iter().all(|block| block.agents == (0..2) && block.tasks.len() == 1));
         assert_eq!(blocks[0].tasks, 0..1);
         assert_eq!(blocks[1].tasks, 1..2, "both tasks before the second time of the first");
@@ -221,7 +266,7 @@ mod tests {
 
     #[test]
     fn no_number_is_too_large() {
-        assert!(blocks(usize::MAX, usize::MAX, u64::MAX, 1).is_err());
-        assert_eq!(blocks(1, 1, u64::MAX, usize::MAX).unwrap().len(), 1);
+        assert!(blocks(usize::MAX, usize::MAX, u64::MAX, 1, 1).is_err());
+        assert_eq!(blocks(1, 1, u64::MAX, usize::MAX, usize::MAX).unwrap().len(), 1);
     }
 }

@@ -10,7 +10,8 @@ pub struct Endpoint {
     pub key: Option<String>,
 }
 
-const TITLE: &str = "agent auth resolution (dry run)";
+/// The first row of every table. Its title will not do: that is broken where an agent's name is long.
+const FIRST: &str = "Parsed provider";
 const GUESS: &str = "(best guess; not injected)";
 
 /// Reads the tables.
@@ -18,18 +19,16 @@ pub fn read(said: &str) -> Vec<Endpoint> {
     let mut found: Vec<Endpoint> = Vec::new();
     let mut setting = "";
     for line in said.lines() {
-        if line.trim_end().ends_with(TITLE) {
-            found.push(Endpoint::default());
-            setting = "";
-            continue;
-        }
-        let Some(endpoint) = found.last_mut() else { continue };
         let mut cells = line.split(['\u{2502}', '|']).map(str::trim);
         let (Some(""), Some(name), Some(value)) = (cells.next(), cells.next(), cells.next()) else {
             continue;
         };
         // The second and further lines of a cell have no name beside them.
         setting = if name.is_empty() { setting } else { name };
+        if name == FIRST {
+            found.push(Endpoint::default());
+        }
+        let Some(endpoint) = found.last_mut() else { continue };
         match setting {
             "Endpoint" if value.starts_with("http") && !value.ends_with(GUESS) => {
                 endpoint.address = Some(value.to_owned());
@@ -57,6 +56,8 @@ mod tests {
 ┏━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
 ┃ Setting             ┃ Value                          ┃
 ┡━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ Parsed provider     │ anthropic                      │
+├─────────────────────┼────────────────────────────────┤
 │ Endpoint            │ http://172.17.0.1:9            │
 ├─────────────────────┼────────────────────────────────┤
 │ API key precedence  │ 1. --api-key-name — not set    │
@@ -66,8 +67,11 @@ mod tests {
 │ Base URL precedence │ 1. ambient C — selected (http) │
 └─────────────────────┴────────────────────────────────┘
        oracle agent auth resolution (dry run)
+│ Parsed provider     │ Not resolved                │
 │ Endpoint            │ Agent/SDK default (unknown) │
-       codex agent auth resolution (dry run)
+  a.package.of.ones.own:WithALongName agent auth resolution
+                           (dry run)
+│ Parsed provider     │ openai                                               │
 │ Endpoint            │ https://api.openai.com/v1 (best guess; not injected) │
 Dry run OK — 6 trial(s); nothing was run.
 ";

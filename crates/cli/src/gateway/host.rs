@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use taskwright_base::Result;
 use taskwright_base::process::{self, Limits};
 use taskwright_gateway::{
-    Config, Door, Gateway, Money, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
+    Config, Door, Gateway, Handle, Money, Scope, Setup, Token, TokenId, Tokens, Upstream, Usage, clients,
 };
 use taskwright_language::model::{self, GatewayScope};
 use taskwright_language::serve::ServeConfig;
@@ -125,8 +125,7 @@ impl HostGateway {
     /// # Errors
     /// None: the scope is its own.
     pub fn spent(&self) -> Result<Money> {
-        let budget = self.gateway.handle().budget(Scope::Evaluation)?;
-        Ok(budget.map(|budget| budget.spent.cost).unwrap_or_default())
+        spent(self.gateway.handle())
     }
 
     /// The one that candidates of a task ask language models through, if its spec says so and anything is to be run. What it needs
@@ -168,15 +167,22 @@ impl HostGateway {
         self.gateway.handle().usage(self.id)
     }
 
-    /// Ends it, and says what was used.
+    /// Ends it, and says what was used, and what was spent in all.
     ///
     /// # Errors
     /// Its journal cannot be written.
-    pub fn end(self) -> Result<Usage> {
-        let usage = self.gateway.handle().revoke(self.id);
+    pub fn end(self) -> Result<(Usage, Money)> {
+        let handle = self.gateway.handle().clone();
+        let revoked = handle.revoke(self.id);
         self.gateway.stop(PATIENCE);
-        usage
+        revoked?;
+        // What was under way is settled only now.
+        Ok((handle.usage(self.id)?, spent(&handle)?))
     }
+}
+
+fn spent(handle: &Handle) -> Result<Money> {
+    Ok(handle.budget(Scope::Evaluation)?.map(|budget| budget.spent.cost).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -4,17 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taskwright_base::lock::LockFile;
 use taskwright_base::text::{count, one_of};
 use taskwright_base::{Error, Result};
 use taskwright_experiment::dispatch::{Ending, Harbor};
-use taskwright_experiment::jobs::Job;
+use taskwright_experiment::jobs::{Job, JobLock};
 use taskwright_experiment::model::Experiment;
 use taskwright_experiment::plan::Prepared;
 use taskwright_experiment::waves::{self, Line, Waves};
 use taskwright_gateway::{Config, Money};
 
-use super::left::is_anything_left;
+use super::left::{is_anything_left, would_be_left};
 use super::metered::Metered;
 use super::{Arguments, show};
 
@@ -62,7 +61,7 @@ pub fn same_kind(job: &Job, bounded: Option<&Bounded>) -> Result<()> {
     if !job.exists() {
         return Ok(());
     }
-    match (Waves::of(job), bounded) {
+    match (Waves::of(job)?, bounded) {
         (Some(_), None) => Err(Error::new(format!("{} was begun with `--max-usd`", job.name)).usage().hint(
             "say how much it may have spent in all, with `--max-usd`; `--again` runs it once more without",
         )),
@@ -82,16 +81,9 @@ impl Bounded {
     }
 
     /// Runs wave after wave, until all are done, the money is spent, or something stops it.
-    pub fn run(
-        &self,
-        job: &Job,
-        lock: &LockFile,
-        with: &Running<'_>,
-    ) -> anyhow::Result<Result<Ending, Error>> {
-        let Some(mut said) = Waves::of(job) else {
-            return Err(Error::new(format!("`{}` does not say what its waves are", job.dir)).into());
-        };
-        self.note(&mut said, job, with.metered, false)?;
+    pub fn run(&self, job: &Job, lock: &JobLock, with: &Running<'_>) -> anyhow::Result<Ran> {
+        let said = self.said(job)?;
+        self.note(job, with.metered.spent()?, false)?;
         let deadline = with
             .run_sec
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
@@ -100,13 +92,17 @@ impl Bounded {
         let mut ran = Ok(Ending::Done);
         let mut is_reached = false;
         for (number, (part, wave)) in parts.iter().zip(&self.waves).enumerate() {
-            if part.exists() && !is_anything_left(with.arguments, part, Some(with.metered.token()))? {
+            // The money first: a result is removed only where another is made for it.
+            let spent = with.metered.spent()?;
+            if spent >= self.most {
+                is_reached = !part.exists() || would_be_left(with.arguments, part)?;
+                if is_reached {
+                    break;
+                }
                 continue;
             }
-            let spent = with.metered.spent()?;
-            is_reached = spent >= self.most;
-            if is_reached {
-                break;
+            if part.exists() && !is_anything_left(with.arguments, part, Some(with.metered.token()))? {
+                continue;
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let stopped = with.stop.load(Ordering::Relaxed);
@@ -134,37 +130,48 @@ impl Bounded {
                 break;
             }
         }
-        self.note(&mut said, job, with.metered, is_reached)?;
-        Ok(ran)
+        Ok(Ran { ending: ran, is_reached })
     }
 
     /// Writes how it stands with the money.
-    fn note(
-        &self,
-        said: &mut Waves,
-        job: &Job,
-        metered: &Metered<'_>,
-        is_reached: bool,
-    ) -> anyhow::Result<()> {
-        let spent_usd = metered.spent()?.as_dollars();
-        said.line = Some(Line { max_usd: self.most.as_dollars(), spent_usd, is_reached });
-        said.write(job)?;
-        Ok(())
+    pub fn note(&self, job: &Job, spent: Money, is_reached: bool) -> Result<()> {
+        let mut said = self.said(job)?;
+        said.line = Some(Line { max_usd: self.most.as_dollars(), spent_usd: spent.as_dollars(), is_reached });
+        said.write(job)
+    }
+
+    /// What the job's file says. It must be these waves.
+    fn said(&self, job: &Job) -> Result<Waves> {
+        let said = Waves::of(job)?
+            .ok_or_else(|| Error::new(format!("`{}` does not say what its waves are", job.dir)))?;
+        if said.waves != Waves::new(&self.waves).waves {
+            return Err(Error::new(format!("{} was begun in other waves than these", job.name)).hint(
+                "go on with the release of Taskwright that began it, or run it once more with `--again`",
+            ));
+        }
+        Ok(said)
     }
 }
 
+/// What came of a bounded run.
+pub struct Ran {
+    pub ending: Result<Ending>,
+    /// Whether trials were left out because as much was spent as may be.
+    pub is_reached: bool,
+}
+
 /// How it stands with the money of a bounded job, in words, where trials were left out.
-pub fn words(job: &Job) -> Option<String> {
-    let Line { max_usd, spent_usd, is_reached } = Waves::of(job)?.line?;
-    is_reached.then(|| {
+pub fn words(job: &Job) -> Result<Option<String>> {
+    let line = Waves::of(job)?.and_then(|waves| waves.line).filter(|line| line.is_reached);
+    Ok(line.map(|Line { max_usd, spent_usd, .. }| {
         format!(
             "${spent_usd:.4} of ${max_usd:.4} is spent, so the rest was not started; the same command with a larger \
              `--max-usd` goes on"
         )
-    })
+    }))
 }
 
 /// The same for programs; nothing where the job is not bounded.
-pub fn json(job: &Job) -> Value {
-    Waves::of(job).and_then(|waves| waves.line).map_or(Value::Null, |line| json!(line))
+pub fn json(job: &Job) -> Result<Value> {
+    Ok(Waves::of(job)?.and_then(|waves| waves.line).map_or(Value::Null, |line| json!(line)))
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use taskwright_base::Result;
 use taskwright_base::text::count;
 use taskwright_harbor::job_config::{AgentConfig, JobConfig, TaskConfig};
-use taskwright_ledger::{Filter, Ledger};
+use taskwright_ledger::Ledger;
+use taskwright_ledger::db::Cost;
 
 /// Who tries what: an agent's label, its model, and the folder of the task.
 type Cell = (String, Option<String>, String);
@@ -28,15 +29,12 @@ pub struct Estimate {
 /// Asks the ledger in a folder, if there is one.
 pub fn of(directory: &Utf8Path, config: &JobConfig) -> Result<Estimate> {
     let mut costs: BTreeMap<Cell, Vec<f64>> = BTreeMap::new();
-    if !directory.exists() {
+    if !Ledger::is_at(directory) {
         return Ok(by(&costs, config));
     }
-    Ledger::read(directory)?.visit(&Filter::default(), |trial| {
-        if let (Some(cost), Some(folder)) = (trial.cost_usd, trial.task_folder) {
-            costs.entry((trial.agent, trial.model, folder)).or_default().push(cost);
-        }
-        Ok(())
-    })?;
+    for Cost { agent, model, task_folder, usd } in Ledger::read(directory)?.costs()? {
+        costs.entry((agent, model, task_folder)).or_default().push(usd);
+    }
     Ok(by(&costs, config))
 }
 
@@ -125,6 +123,13 @@ mod tests {
             estimate.words(),
             "estimate: $10.5000 for 6 of 12 trials, by the medians of 5 earlier ones; of 6 others nothing is known"
         );
+    }
+
+    #[test]
+    fn a_folder_without_a_database_knows_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let estimate = of(Utf8Path::from_path(folder.path()).unwrap(), &config()).unwrap();
+        assert_eq!((estimate.planned, estimate.known), (12, 0));
     }
 
     #[test]

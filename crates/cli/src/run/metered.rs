@@ -1,11 +1,9 @@
 //! The gateway beside an experiment's Harbor: started before it, found by its agents in their environment, ended with it.
 
 use std::env;
-use std::fs;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use taskwright_base::failed;
 use taskwright_experiment::dispatch::{Checked, Harbor};
 use taskwright_experiment::jobs::Job;
 use taskwright_experiment::model::{Experiment, Gateway};
@@ -31,26 +29,36 @@ pub enum Keep {
     Nothing,
 }
 
-/// Starts the gateway of an experiment, if its manifest has one.
-pub fn start<'a>(experiment: &'a Experiment, job: &Job, keep: Keep) -> anyhow::Result<Option<Metered<'a>>> {
+/// The gateway of an experiment, before it is started.
+pub struct Ready<'a> {
+    experiment: &'a Experiment,
+    said: &'a Gateway,
+    config: Config,
+    upstream: Upstream,
+}
+
+/// Looks for what the gateway of an experiment needs, if its manifest has one. Nothing is written.
+pub fn ready(experiment: &Experiment) -> anyhow::Result<Option<Ready<'_>>> {
     let Some(said) = &experiment.gateway else { return Ok(None) };
     let spec = said.as_of_spec();
     let upstream = Upstream::from_env(&spec.upstream_base_url_env, &spec.upstream_api_key_env)?;
-    let config = Config::of_spec(&spec)?;
-    let listen = host::address(&experiment.compute.backend);
-    let host = match keep {
-        Keep::Nothing => HostGateway::start(config, upstream, listen, &job.name),
-        Keep::Journal => {
-            // A job that is not there has used nothing, whatever one of its name has that was removed.
-            let state = job.gateway();
-            if !job.exists() && state.exists() {
-                fs::remove_dir_all(&state).map_err(failed("removing", &state))?;
+    Ok(Some(Ready { experiment, said, config: Config::of_spec(&spec)?, upstream }))
+}
+
+impl<'a> Ready<'a> {
+    /// Starts it. To keep its journal takes the job's lock.
+    pub fn start(self, job: &Job, keep: Keep) -> anyhow::Result<Metered<'a>> {
+        let Self { experiment, said, config, upstream } = self;
+        let listen = host::address(&experiment.compute.backend);
+        let host = match keep {
+            Keep::Nothing => HostGateway::start(config, upstream, listen, &job.name),
+            Keep::Journal => {
+                HostGateway::start_in(job.gateway().as_std_path(), config, upstream, listen, &job.name)
             }
-            HostGateway::start_in(state.as_std_path(), config, upstream, listen, &job.name)
-        }
-    };
-    let host = host.with_context(|| format!("starting the gateway at {}", listen.ip()))?;
-    Ok(Some(Metered { said, host }))
+        };
+        let host = host.with_context(|| format!("starting the gateway at {}", listen.ip()))?;
+        Ok(Metered { said, host })
+    }
 }
 
 impl Metered<'_> {
@@ -68,11 +76,12 @@ impl Metered<'_> {
         twins.chain(own.into_iter().map(|(name, value)| (name.to_owned(), value))).collect()
     }
 
-    /// Refuses agents that Harbor would not send to the gateway.
+    /// Refuses agents that Harbor would not send to the gateway. Says which tasks would ask through it themselves.
     pub fn check(&self, prepared: &Prepared, checked: &Checked) -> anyhow::Result<()> {
         let variables = self.variables();
         let is_token = |name: &str| variables.iter().any(|(known, _)| known == name);
         routes::check(&prepared.config.agents, &checked.endpoints, &self.host.root(), is_token)?;
+        prepared.taken.iter().filter_map(|taken| taken.warning(is_token)).for_each(|warning| say(&warning));
         Ok(())
     }
 
@@ -88,8 +97,8 @@ impl Metered<'_> {
 
     /// Ends it. Says what was used.
     pub fn end(self) -> anyhow::Result<Used> {
-        let in_all = self.host.spent()?;
-        Ok(Used { usage: self.host.end()?, in_all })
+        let (usage, in_all) = self.host.end()?;
+        Ok(Used { usage, in_all })
     }
 }
 

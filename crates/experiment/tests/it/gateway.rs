@@ -2,7 +2,7 @@
 
 use crate::support::{Space, said};
 use taskwright_experiment::dispatch::Harbor;
-use taskwright_experiment::routes;
+use taskwright_experiment::{ExperimentError, routes};
 use taskwright_gateway::{Config, Token, clients};
 use taskwright_testing::{needs_harbor, test};
 
@@ -115,20 +115,72 @@ fn other_models_make_another_job_and_a_larger_budget_does_not() {
     let first = name(GATEWAY);
     assert_eq!(first, name(&GATEWAY.replace("1.5", "9").replace("100", "\"unlimited\"")));
     assert_ne!(first, name(&GATEWAY.replace("m-7", "m-8")));
+    // Nor does one that began metered go on with the key itself.
+    let plain = GATEWAY.replace("model_aliases = { m = \"vendor/m-7\" }\n", "").replace("vendor/m-7", "m");
+    let jobs =
+        [plain.clone(), plain.replace("STREAM_KEY", "STREAM_TOKEN"), String::new()].map(|text| name(&text));
+    assert!(jobs[0] != jobs[1] && jobs[1] != jobs[2] && jobs[0] != jobs[2], "{jobs:?}");
+}
+
+#[test]
+fn a_task_that_meters_its_agents_itself_is_refused() {
+    let space = Space::new();
+    space.task("tasks/one", "true");
+    space.task("tasks/two", "true");
+    let serve = "tasks/two/environment/sidecar/serve.json";
+    let said = |gateway: &str| {
+        space.write("try.toml", &with("name = \"oracle\"", gateway));
+        match space.prepare("try.toml") {
+            Ok(_) => String::new(),
+            Err(ExperimentError::Manifest(mistakes)) => mistakes.render(false),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    space.write(serve, r#"{"gateway": {"producer": null, "evaluation": {}}}"#);
+    assert_eq!(said(GATEWAY), "", "candidates of its own are metered, and agents are not");
+    space.write(serve, r#"{"gateway": {"producer": {"allowed_models": ["m"]}}}"#);
+    assert!(said(GATEWAY).contains("`two` has a gateway of its own"), "{}", said(GATEWAY));
+    assert!(!said(GATEWAY).contains("`one`"));
+    assert_eq!(said(""), "");
+}
+
+#[test]
+fn a_task_that_would_be_given_the_token_is_named() {
+    let space = Space::new();
+    space.task("tasks/one", "true");
+    let toml = std::fs::read_to_string(space.root.join("tasks/one/task.toml")).unwrap();
+    let judge = "[verifier.env]\nOPENAI_API_KEY = \"${OPENAI_API_KEY}\"\nOTHER = \"${JUDGE_KEY:-x}\"\n# ${IN_A_COMMENT}\n";
+    space.write("tasks/one/task.toml", &format!("{toml}{judge}"));
+    let compose = "services: {main: {environment: {URL: \"${UPSTREAM_URL:?set it}\"}}}\n";
+    space.write("tasks/one/environment/docker-compose.yaml", compose);
+    space.write("try.toml", &with("name = \"oracle\"", GATEWAY));
+    let taken = space.prepare("try.toml").unwrap().taken;
+    let is_given = |name: &str| clients::names("UPSTREAM_URL", "UPSTREAM_KEY").any(|known| known == name);
+    let said: Vec<String> = taken.iter().filter_map(|taken| taken.warning(is_given)).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("`one` takes `OPENAI_API_KEY` from this machine (task.toml)"), "{said:?}");
+    assert!(said[1].contains("`UPSTREAM_URL`") && said[1].contains("docker-compose.yaml"), "{said:?}");
+    assert!(taken[0].names.contains("JUDGE_KEY") && !taken[0].names.contains("IN_A_COMMENT"));
+    space.write("try.toml", &with("name = \"oracle\"", ""));
+    assert_eq!(space.prepare("try.toml").unwrap().taken, []);
 }
 
 /// What comes of holding a manifest's agents against the gateway, asked of the real Harbor.
 fn routed(agents: &str) -> Result<(), String> {
     let space = Space::new();
     space.task("tasks/one", "true");
-    space.write("asking.py", "from harbor.agents.nop import NopAgent\nclass Own(NopAgent):\n    pass\n");
+    space.write("asking.py", "from harbor.agents.nop import NopAgent\nclass Own(NopAgent):\n    pass\nclass OneWithANameThatIsWiderThanItsTable(Own):\n    pass\n");
     space.write("try.toml", &format!("name = \"try\"\n[[tasks]]\npath = \"tasks\"\n{agents}\n{GATEWAY}"));
     let prepared = space.prepare("try.toml").unwrap();
     prepared.keep(&space.workspace()).unwrap();
     let (address, key) = ("UPSTREAM_URL", "UPSTREAM_KEY");
     let variables = clients::variables(DOOR, &Token::shown("tok-1"), address, key);
     let harbor = Harbor::find(&space.root, &prepared).unwrap().with(variables);
-    let harbor = harbor.with([("PYTHONPATH", space.root.to_string())]);
+    // Whoever runs it may have asked every program for colours.
+    let harbor = harbor.with(
+        [("PYTHONPATH", space.root.as_str()), ("FORCE_COLOR", "1"), ("COLUMNS", "40")]
+            .map(|(name, value)| (name, value.to_owned())),
+    );
     let checked = harbor.check(&prepared.yaml().unwrap()).map_err(|error| error.to_string())?;
     assert_eq!(checked.endpoints.len(), prepared.config.agents.len());
     let is_token = |name: &str| clients::names(address, key).any(|known| known == name);
@@ -154,7 +206,7 @@ fn harbors_agents_ask_the_gateway() {
         ("terminus-2", "openai/m"),
         ("gemini-cli", "gemini/m"),
     ]);
-    let silent = "[[agents]]\nname = \"oracle\"\n[[agents]]\nimport_path = \"asking:Own\"\n";
+    let silent = "[[agents]]\nname = \"oracle\"\n[[agents]]\nimport_path = \"asking:Own\"\n[[agents]]\nimport_path = \"asking:OneWithANameThatIsWiderThanItsTable\"\n";
     routed(&format!("{known}{silent}")).unwrap();
 }
 

@@ -1,5 +1,7 @@
 //! Bounded experiments: what their waves are on the disk, and what is said of trials that were left out.
 
+use std::fs;
+
 use crate::support::Space;
 use taskwright_experiment::progress::{self, LeftOut, State};
 use taskwright_experiment::waves::{self, Line, Waves};
@@ -78,10 +80,46 @@ fn what_was_not_started_for_want_of_money_is_missing_for_that() {
     assert!(look().missing.iter().all(|missing| missing.why.is_none()));
     drop(lock);
 
-    // A wave whose first trial has ended.
+    // A wave that was begun, and whose trials Harbor has not planned yet.
     let part = waves.jobs(&job).next().unwrap();
     part.create(&split[0].yaml().unwrap(), &split[0].record).unwrap();
     assert_eq!(look().missing.iter().map(|missing| missing.trials).sum::<u64>(), all, "nothing has begun");
+
+    // The same once they are planned: it was stopped, and there was no money to go on with it.
+    let trial = |task: &str| {
+        serde_json::json!({"trial_name": format!("{task}__1"), "agent": {"name": "oracle"},
+            "task": {"path": format!("/tasks/{task}")}})
+    };
+    let lock = serde_json::json!({"trials": [trial("one"), trial("two")]});
+    fs::write(part.dir.join("lock.json"), lock.to_string()).unwrap();
+    let progress = look();
+    assert!(progress.missing.iter().all(|missing| missing.why == Some(LeftOut::Budget)), "{progress:?}");
+    assert_eq!(progress.missing.iter().map(|missing| missing.trials).sum::<u64>(), all - 2, "{progress:?}");
+}
+
+#[test]
+fn a_bound_that_cannot_be_read_is_not_none() {
+    let space = space();
+    let prepared = space.prepare("tiny.toml").unwrap();
+    let job = prepared.job(&space.workspace());
+    assert_eq!(Waves::of(&job).unwrap(), None, "no job");
+    prepared.write(&space.workspace()).unwrap();
+    assert_eq!(Waves::of(&job).unwrap(), None, "no bound");
+    for text in ["", "{\"waves\": [", "{\"version\": 1}", "{\"version\": 2, \"parts\": []}"] {
+        fs::write(job.dir.join("waves.json"), text).unwrap();
+        let error = Waves::of(&job).unwrap_err();
+        assert!(error.to_string().contains("waves.json") && error.hint_text().is_some(), "{text}: {error}");
+        assert!(progress::look(&job).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn no_trial_of_a_wave_waits_for_another_of_its_agent() {
+    let space = space();
+    space.write("tiny.toml", &MANIFEST.replace("name = \"oracle\"", "name = \"oracle\"\nconcurrency = 1"));
+    let waves = waves::split(&space.prepare("tiny.toml").unwrap()).unwrap();
+    assert!(waves.iter().all(|wave| wave.record.planned == Some(2)), "both agents on one task");
+    assert_eq!(waves.len(), 6);
 }
 
 #[test]

@@ -52,11 +52,16 @@ impl Ledger {
         Ok(Self { directory: directory.to_owned(), connection, writable: true })
     }
 
+    /// Whether there is one in a folder: a database, and not only the folder.
+    pub fn is_at(directory: impl AsRef<Path>) -> bool {
+        directory.as_ref().join(DATABASE).exists()
+    }
+
     /// Opens a ledger to read it. It must be there; it may be on a read-only medium.
     pub fn read(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref();
         let path = directory.join(DATABASE);
-        if !path.exists() {
+        if !Self::is_at(directory) {
             return Err(Error::new(format!("there is no ledger at `{}`", directory.display()))
                 .hint("`cargo xtask run` and `cargo xtask import` make one; `--ledger DIR` names another"));
         }
@@ -70,7 +75,7 @@ impl Ledger {
             // writes to it, it can be read without them.
             Err(_) if is_at_rest(&path) => {
                 let connection = connect_at_rest(&path)?;
-                schema::version(&connection, &path)?;
+                refuse_old(&connection, &path)?;
                 Ok(Self { directory: directory.to_owned(), connection, writable: false })
             }
             Err(error) => Err(error),
@@ -106,6 +111,19 @@ impl Ledger {
     pub(crate) fn failed(&self, error: &rusqlite::Error) -> Error {
         database_failed(self.database(), error)
     }
+}
+
+/// Refuses to read a database as it is that would have to be brought to the current schema first.
+fn refuse_old(connection: &Connection, path: &Path) -> Result<()> {
+    let (version, current) = (schema::version(connection, path)?, schema::current());
+    if version == current {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "the ledger `{}` has version {version}, and cannot be brought to version {current} where it is: nothing can be written there",
+        path.display()
+    ))
+    .hint("copy its folder to where it can be written, and open it once, with `cargo xtask trials --ledger DIR`"))
 }
 
 /// Refuses to begin anew where evidence lies: whatever became of the database, it spoke of that evidence, and a new one would

@@ -181,11 +181,18 @@ impl Ledger {
 
 /// How a column of a score is read. A regrade ran no agent: what its attempt took stands in the trial that it is of. By
 /// another reward than the one that counts, a trial is complete by what `Trial::status_by` says.
-fn expression(column: &'static str, has_metric: bool) -> String {
+pub(super) fn expression(column: &'static str, has_metric: bool) -> String {
     match column {
-        taken if taken == "cost_usd" || taken == "seconds_total" || taken.starts_with("metered_") => format!(
+        "seconds_total" => format!(
             "CASE WHEN regrade_of IS NULL THEN {column} ELSE coalesce((SELECT old.{column} FROM trials AS old WHERE \
              old.id = trials.regrade_of), {column}) END"
+        ),
+        // All from one of the two: who says what the cost is hangs on what was metered in the same trial.
+        spent if spent == "cost_usd" || spent.starts_with("metered_") => format!(
+            "CASE WHEN regrade_of IS NULL THEN {column} WHEN (SELECT coalesce(old.cost_usd, \
+             old.metered_producer_requests, old.metered_evaluation_requests, old.metered_finalization_requests) FROM \
+             trials AS old WHERE old.id = trials.regrade_of) IS NULL THEN {column} ELSE (SELECT old.{column} FROM \
+             trials AS old WHERE old.id = trials.regrade_of) END"
         ),
         "status" if has_metric => "CASE WHEN status = 'missing' THEN status WHEN reward_valid AND coalesce(failure, '') \
                                    NOT IN ('infrastructure', 'verifier', 'cancelled') THEN 'complete' ELSE 'partial' END"

@@ -140,6 +140,20 @@ fn a_ledger_on_a_read_only_medium_is_read_and_writing_is_refused_in_clear_words(
 }
 
 #[test]
+fn an_old_ledger_on_a_read_only_medium_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Ledger::open(folder.path()).unwrap());
+    let path = folder.path().join(DATABASE);
+    refuse_old(&connect_at_rest(&path).unwrap(), &path).unwrap();
+    for version in [0, schema::current() - 1] {
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", version as i64).unwrap();
+        let error = refuse_old(&connect_at_rest(&path).unwrap(), &path).unwrap_err();
+        assert!(error.to_string().contains(&format!("has version {version},")), "{error}");
+        assert!(error.hint_text().unwrap().contains("copy its folder"));
+    }
+}
+
+#[test]
 fn whoever_comes_second_waits_and_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(folder.path()).unwrap();

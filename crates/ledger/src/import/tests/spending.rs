@@ -167,3 +167,51 @@ fn a_trial_that_was_graded_anew_cost_what_its_attempt_did() {
     assert_eq!((row.complete, row.cost_usd.mean, row.metered), (1, Some(0.25), 1));
     assert_eq!(row.evaluation_cost_usd.mean, Some(0.125));
 }
+
+/// Its own columns may say other things of spending. None of them is mixed with those of the attempt.
+#[test]
+fn what_an_attempt_claimed_is_no_metered_cost_for_a_regrade() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("one");
+    trial(&job, "claimed", None);
+    fixture.again();
+    let agent = fixture.ledger.agents().unwrap().remove(0);
+    let old = fixture.trials().remove(0);
+    let metered = Metered { producer: used(7, 0.25), evaluation: used(20, 0.125), ..Metered::default() };
+    let again = Trial {
+        id: "again".to_owned(),
+        regrade_of: Some(old.id.clone()),
+        evidence: Vec::new(),
+        ..old.spending(Claimed::default(), metered)
+    };
+    fixture.ledger.add(&[agent], &[again]).unwrap();
+    let row = &board(&fixture).rows[0];
+    assert_eq!((row.complete, row.cost_usd.mean, row.metered), (1, Some(0.5), 0));
+    assert_eq!(row.evaluation_cost_usd.mean, None);
+}
+
+#[test]
+fn an_attempt_cost_once_and_no_amount_that_nobody_can_have_spent() {
+    let mut fixture = Fixture::new();
+    let job = fixture.job("one");
+    trial(&job, "one", None);
+    fixture.again();
+    let agent = fixture.ledger.agents().unwrap().remove(0);
+    let old = fixture.trials().remove(0);
+    let like = |id: &str, regrade_of: Option<&str>, cost_usd: Option<f64>| Trial {
+        id: id.to_owned(),
+        regrade_of: regrade_of.map(str::to_owned),
+        evidence: Vec::new(),
+        ..old.clone().spending(Claimed { cost_usd, ..Claimed::default() }, Metered::default())
+    };
+    let more = [
+        like("again", Some(old.id.as_str()), None),
+        like("less", None, Some(-5.0)),
+        like("more", None, Some(1e308)),
+        like("other", None, Some(0.75)),
+    ];
+    fixture.ledger.add(&[agent], &more).unwrap();
+    let mut costs: Vec<f64> = fixture.ledger.costs().unwrap().into_iter().map(|cost| cost.usd).collect();
+    costs.sort_by(f64::total_cmp);
+    assert_eq!(costs, [0.5, 0.75]);
+}

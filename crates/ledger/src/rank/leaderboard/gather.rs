@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::rank::statistics::{Gain, Measure, Reference, is_reward};
+use crate::rank::statistics::{Gain, Measure, Reference, is_amount, is_reward};
 use crate::record::{CostSource, Failure, Score, Status};
 
 use super::rules::Rules;
@@ -60,8 +60,7 @@ pub(crate) struct Spent {
 
 impl Spent {
     fn add(&mut self, amount: Option<f64>, counts: bool, failure: Option<Failure>) {
-        // Nobody is paid for a trial: less than nothing is a mistake of whoever reported it.
-        if let Some(amount) = amount.filter(|amount| is_reward(*amount) && *amount >= 0.0) {
+        if let Some(amount) = amount.filter(|amount| is_amount(*amount)) {
             self.cut_short += u64::from(matches!(failure, Some(Failure::Timeout | Failure::Cancelled)));
             if counts { &mut self.counted } else { &mut self.others }.push(amount);
         }

@@ -19,6 +19,12 @@ pub fn is_reward(value: f64) -> bool {
     value.abs() <= LARGEST_REWARD
 }
 
+/// Whether an amount of money or time can have been spent: nobody is paid for a trial, so less than nothing is a mistake of whoever
+/// reported it.
+pub fn is_amount(value: f64) -> bool {
+    is_reward(value) && value >= 0.0
+}
+
 /// Where a mean lies with a confidence of [`CONFIDENCE`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {

@@ -16,7 +16,9 @@ mod tests;
 mod wilson;
 
 pub use gain::{Gain, Measure, Reference};
-pub use interval::{CONFIDENCE, Direction, Interval, IntervalMethod, LARGEST_REWARD, SEED, is_reward};
+pub use interval::{
+    CONFIDENCE, Direction, Interval, IntervalMethod, LARGEST_REWARD, SEED, is_amount, is_reward,
+};
 pub use paired::{ARRANGEMENTS, EXACT_UP_TO, Paired, Significance, SignificanceMethod, paired};
 pub use pass::pass_at_k;
 pub use permutation::paired_trials;
