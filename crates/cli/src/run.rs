@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 use taskwright_base::Error;
 use taskwright_builder::{Intent, Options, Workspace};
 use taskwright_experiment::dispatch::{Ending, Harbor};
-use taskwright_experiment::jobs::{self, Job};
+use taskwright_experiment::jobs::{self, Job, JobLock};
 use taskwright_experiment::plan::{self, Prepared};
 use taskwright_experiment::progress::{self, Progress, State};
 use taskwright_experiment::{Experiment, ExperimentError, find, load, reference_page, schema_text};
 use taskwright_gateway::Money;
 use taskwright_language::document::Document;
 
-use self::bounded::Running;
+use self::bounded::{Bounded, Ran, Running};
 use self::estimate::Estimate;
 use self::left::is_anything_left;
 use self::metered::{Keep, Metered, Used, beside};
@@ -159,17 +159,17 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
         let metered = ready.map(|ready| ready.start(&job, Keep::Nothing)).transpose()?;
         return dry_run(arguments, &workspace, &prepared, &job, metered.as_ref(), estimate.as_ref());
     }
-    let may_run = || {
-        bounded::same_kind(&job, bounded.as_ref())?;
-        may_run(arguments, &workspace, &job, &document.value.name)
+    let experiment = document.value.name.as_str();
+    let asked = Asked {
+        arguments,
+        workspace: &workspace,
+        experiment,
+        prepared: &prepared,
+        bounded: bounded.as_ref(),
+        job: &job,
+        stop: &stop,
     };
-    if job.runner().is_some() {
-        return Err(already_running(&job).into());
-    }
-    may_run()?;
-    let lock = job.acquire()?.ok_or_else(|| already_running(&job))?;
-    // Somebody may have been quicker.
-    may_run()?;
+    let lock = asked.hold()?;
     let going_on = job.exists();
     if !going_on {
         job.forget(&lock)?;
@@ -179,51 +179,94 @@ fn dispatch(arguments: &Arguments) -> anyhow::Result<Status> {
     let harbor = beside(Harbor::find(&root, &prepared)?, metered.as_ref());
     prepared.keep(&workspace)?;
     // Where agents ask hangs on this machine's variables, which may be others than last time.
-    if !going_on || metered.is_some() {
-        let checked = harbor.check(&prepared.yaml()?);
-        if stop.load(Ordering::Relaxed) {
-            // Harbor was asked to stop as well, and what it says of that is no refusal.
-            return Ok(exit::INTERRUPTED);
-        }
-        let checked = checked?;
-        metered.iter().try_for_each(|metered| metered.check(&prepared, &checked))?;
-        bounded.iter().try_for_each(|bounded| bounded.begin(&job))?;
-        prepared.write(&workspace)?;
+    if (!going_on || metered.is_some()) && !asked.begin(&harbor, metered.as_ref())? {
+        return Ok(exit::INTERRUPTED);
     }
     if arguments.detach {
         // It is the other process that runs it.
         drop(lock);
-        return detach::start(arguments, &job, &document.value.name);
+        return detach::start(arguments, &job, experiment);
     }
     let token = metered.as_ref().map(|metered| metered.token().to_owned());
-    let mut is_reached = false;
-    let ran = if let (Some(bounded), Some(metered)) = (&bounded, &metered) {
-        let run_sec = prepared.run_sec;
-        let ran = bounded.run(
-            &job,
-            &lock,
-            &Running { arguments, harbor: &harbor, metered, run_sec, stop: &stop },
-        )?;
-        is_reached = ran.is_reached;
-        ran.ending
-    } else if going_on && !is_anything_left(arguments, &job, token.as_deref())? {
-        Ok(Ending::Done)
-    } else {
-        let bar = show::Bar::new(prepared.record.planned, arguments.json);
-        bar.say(&format!("running {} in {}", document.value.name, show::short(&root, &job.dir)));
-        let ran = harbor.run(&job, &lock, prepared.run_sec, &stop, &mut |now| bar.tell(now));
-        bar.finish();
-        ran
-    };
+    let ran = asked.run(&lock, &harbor, metered.as_ref(), going_on)?;
     // Only once the gateway has ended is known what was spent.
     let used = metered.map(Metered::end).transpose().and_then(|used| {
         if let (Some(bounded), Some(used)) = (&bounded, &used) {
-            bounded.note(&job, used.in_all, is_reached)?;
+            bounded.note(&job, used.in_all, ran.is_reached)?;
         }
         Ok(used)
     });
     drop(lock);
-    conclude(arguments, &workspace, &job, &ran, token.as_deref(), used)
+    conclude(arguments, &workspace, &job, &ran.ending, token.as_deref(), used)
+}
+
+/// A job that is to be begun, or gone on with.
+struct Asked<'a> {
+    arguments: &'a Arguments,
+    workspace: &'a Workspace,
+    experiment: &'a str,
+    prepared: &'a Prepared,
+    bounded: Option<&'a Bounded>,
+    job: &'a Job,
+    stop: &'a AtomicBool,
+}
+
+impl Asked<'_> {
+    /// Takes the job's lock, if it may be started as it was asked for.
+    fn hold(&self) -> Result<JobLock, Error> {
+        let Self { arguments, workspace, experiment, bounded, job, .. } = *self;
+        let may_run = || {
+            bounded::same_kind(job, bounded)?;
+            may_run(arguments, workspace, job, experiment)
+        };
+        if job.runner().is_some() {
+            return Err(already_running(job));
+        }
+        may_run()?;
+        let lock = job.acquire()?.ok_or_else(|| already_running(job))?;
+        // Somebody may have been quicker.
+        may_run()?;
+        Ok(lock)
+    }
+
+    /// Has Harbor check the job, and writes it. Not if it is to be stopped: then Harbor was, too, and what it says of that is no
+    /// refusal.
+    fn begin(&self, harbor: &Harbor, metered: Option<&Metered<'_>>) -> anyhow::Result<bool> {
+        let checked = harbor.check(&self.prepared.yaml()?);
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let checked = checked?;
+        metered.iter().try_for_each(|metered| metered.check(self.prepared, &checked))?;
+        self.bounded.iter().try_for_each(|bounded| bounded.begin(self.job))?;
+        self.prepared.write(self.workspace)?;
+        Ok(true)
+    }
+
+    /// Runs what there is to be run.
+    fn run(
+        &self,
+        lock: &JobLock,
+        harbor: &Harbor,
+        metered: Option<&Metered<'_>>,
+        going_on: bool,
+    ) -> anyhow::Result<Ran> {
+        let Self { arguments, workspace, experiment, prepared, bounded, job, stop } = *self;
+        if let (Some(bounded), Some(metered)) = (bounded, metered) {
+            let run_sec = prepared.run_sec;
+            return bounded.run(job, lock, &Running { arguments, harbor, metered, run_sec, stop });
+        }
+        let ending = if going_on && !is_anything_left(arguments, job, metered.map(Metered::token))? {
+            Ok(Ending::Done)
+        } else {
+            let bar = show::Bar::new(prepared.record.planned, arguments.json);
+            bar.say(&format!("running {experiment} in {}", show::short(&workspace.root, &job.dir)));
+            let ran = harbor.run(job, lock, prepared.run_sec, stop, &mut |now| bar.tell(now));
+            bar.finish();
+            ran
+        };
+        Ok(Ran { ending, is_reached: false })
+    }
 }
 
 /// Builds what is to be built, and makes a job of a manifest. An exit status is why it cannot go on; it has been said.
