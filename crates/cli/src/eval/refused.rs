@@ -7,8 +7,8 @@ use taskwright_gateway::Usage;
 
 use crate::output::say;
 
-/// Whether an evaluation has no score because nothing was left of what candidates may use, which is said. `keep` sees to it that what could not be
-/// asked for does not answer the next call, and says what became of the rest.
+/// Whether an evaluation has no score because nothing was left of what candidates may use, which is said. `keep` sees to it that
+/// what could not be asked for does not answer the next call, and says what became of the rest.
 ///
 /// # Errors
 /// Some requests could not be made for reasons that are not the candidate's.
@@ -17,10 +17,11 @@ pub fn is_refused(usage: Option<Usage>, keep: impl FnOnce() -> Result<String>) -
     let kept = keep()?;
     if unreachable > 0 {
         return Err(Error::new(format!(
-            "{} could not be made, as the upstream cannot be reached or does not take the key, so there is no score",
+            "{} could not be made, so there is no score: the upstream cannot be reached or does not take the key, or the \
+             gateway cannot write its journal",
             count(unreachable, "request")
         ))
-        .hint(format!("see to the upstream, and try again; {kept}")));
+        .hint(format!("see to it, and try again; {kept}")));
     }
     say(&format!(
         "refused: what candidates may use of language models is spent, {} could not be made, so there is no score; \

@@ -146,7 +146,10 @@ fn an_old_ledger_on_a_read_only_medium_says_what_to_do() {
     let path = folder.path().join(DATABASE);
     refuse_old(&connect_at_rest(&path).unwrap(), &path).unwrap();
     for version in [0, schema::current() - 1] {
-        Connection::open(&path).unwrap().pragma_update(None, "user_version", version as i64).unwrap();
+        Connection::open(&path)
+            .unwrap()
+            .pragma_update(None, "user_version", i64::try_from(version).unwrap())
+            .unwrap();
         let error = refuse_old(&connect_at_rest(&path).unwrap(), &path).unwrap_err();
         assert!(error.to_string().contains(&format!("has version {version},")), "{error}");
         assert!(error.hint_text().unwrap().contains("copy its folder"));
