@@ -25,7 +25,7 @@ pub fn check(
     }
     let mut around = Vec::new();
     for (agent, endpoint) in agents.iter().zip(endpoints) {
-        let label = agent.name.as_deref().or(agent.import_path.as_deref()).unwrap_or("?");
+        let label = agent.label();
         let is_through = match (&endpoint.address, &endpoint.key) {
             (Some(address), key) => is_below(address, root) && key.as_deref().is_none_or(&is_token),
             // A class of one's own looks into its environment, as a client of a model does.

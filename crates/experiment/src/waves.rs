@@ -152,16 +152,13 @@ impl Waves {
     pub fn new(waves: &[Prepared]) -> Self {
         let wave = |wave: &Prepared| {
             let config = &wave.config;
-            let label = |name: &Option<String>, class: &Option<String>| {
-                name.as_deref().or(class.as_deref()).unwrap_or("?").to_owned()
-            };
             let folder = |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.to_owned());
             Wave {
                 job: config.job_name.clone(),
                 agents: config
                     .agents
                     .iter()
-                    .map(|agent| (label(&agent.name, &agent.import_path), agent.model_name.clone()))
+                    .map(|agent| (agent.label().to_owned(), agent.model_name.clone()))
                     .collect(),
                 tasks: config
                     .tasks

@@ -461,6 +461,13 @@ pub struct TaskConfig {
     pub reference: Option<String>,
 }
 
+impl AgentConfig {
+    /// What people call it: its name, or its class.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().or(self.import_path.as_deref()).unwrap_or("?")
+    }
+}
+
 impl TaskConfig {
     /// The task of a folder.
     pub fn at(path: impl Into<PathBuf>) -> Self {

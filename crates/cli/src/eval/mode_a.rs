@@ -65,7 +65,7 @@ impl<'a> Runner<'a> {
 
     /// Whether candidates' requests to language models cannot be made any more.
     fn is_cut_off(&self) -> bool {
-        matches!(self.usage(), Ok(Some(usage)) if usage.is_cut_off())
+        self.gateway.as_ref().is_some_and(|(gateway, _)| gateway.is_cut_off())
     }
 
     /// The task, opened.

@@ -167,6 +167,11 @@ impl HostGateway {
         self.gateway.handle().usage(self.id)
     }
 
+    /// Whether its clients' requests cannot be made any more.
+    pub fn is_cut_off(&self) -> bool {
+        self.usage().is_ok_and(|usage| usage.is_cut_off())
+    }
+
     /// Ends it, and says what was used, and what was spent in all.
     ///
     /// # Errors

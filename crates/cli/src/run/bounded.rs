@@ -11,7 +11,8 @@ use taskwright_experiment::jobs::{Job, JobLock};
 use taskwright_experiment::model::Experiment;
 use taskwright_experiment::plan::Prepared;
 use taskwright_experiment::waves::{self, Line, Waves};
-use taskwright_gateway::{Config, Money};
+use taskwright_gateway::Money;
+use taskwright_language::model::without_price;
 
 use super::left::{is_anything_left, would_be_left};
 use super::metered::Metered;
@@ -40,16 +41,12 @@ pub fn split(most: Option<Money>, experiment: &Experiment, prepared: &Prepared) 
             "write `[gateway]` with `prices`, and `[gateway.agents]` with `allowed_models`: docs/experiments.md shows it",
         ));
     };
-    let config = Config::of_spec(&gateway.as_of_spec())?;
-    let agents = &gateway.agents;
-    let price = |model: &str| {
-        let upstream = agents.model_aliases.get(model).map_or(model, String::as_str);
-        config.price(model, upstream)
-    };
-    let unpriced: Vec<&str> =
-        agents.allowed_models.iter().map(String::as_str).filter(|model| price(model).is_none()).collect();
+    let (spec, agents) = (gateway.as_of_spec(), &gateway.agents);
+    let upstream = |model| spec.upstream_model(agents, model);
+    let is_priced = |model: &str| spec.prices.contains_key(model);
+    let unpriced = without_price(&agents.allowed_models, upstream, is_priced);
     if !unpriced.is_empty() {
-        return Err(Error::new(format!("`--max-usd` needs a price of {}", one_of(unpriced.iter().copied())))
+        return Err(Error::new(format!("`--max-usd` needs a price of {}", one_of(unpriced)))
             .usage()
             .hint("add it to `gateway.prices`, in US dollars for a million tokens: `{ input = 0.25, output = 2.0 }`"));
     }

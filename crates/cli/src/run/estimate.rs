@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use serde_json::{Value, json};
 use taskwright_base::Result;
 use taskwright_base::text::count;
-use taskwright_harbor::job_config::{AgentConfig, JobConfig, TaskConfig};
+use taskwright_harbor::job_config::{JobConfig, TaskConfig};
 use taskwright_ledger::Ledger;
 use taskwright_ledger::db::Cost;
 
@@ -39,8 +39,6 @@ pub fn of(directory: &Utf8Path, config: &JobConfig) -> Result<Estimate> {
 }
 
 fn by(costs: &BTreeMap<Cell, Vec<f64>>, config: &JobConfig) -> Estimate {
-    let label =
-        |agent: &AgentConfig| agent.name.clone().or_else(|| agent.import_path.clone()).unwrap_or_default();
     let folder = |task: &TaskConfig| {
         task.path.as_ref().and_then(|path| Some(path.file_name()?.to_str()?.to_owned())).unwrap_or_default()
     };
@@ -48,7 +46,7 @@ fn by(costs: &BTreeMap<Cell, Vec<f64>>, config: &JobConfig) -> Estimate {
     for agent in &config.agents {
         for task in &config.tasks {
             estimate.planned = estimate.planned.saturating_add(config.n_attempts);
-            let cell = (label(agent), agent.model_name.clone(), folder(task));
+            let cell = (agent.label().to_owned(), agent.model_name.clone(), folder(task));
             let Some(median) = costs.get(&cell).and_then(|costs| median(costs)) else { continue };
             estimate.known = estimate.known.saturating_add(config.n_attempts);
             estimate.earlier += costs.get(&cell).map_or(0, |costs| u64::try_from(costs.len()).unwrap_or(0));
@@ -92,6 +90,8 @@ impl Estimate {
 
 #[cfg(test)]
 mod tests {
+    use taskwright_harbor::job_config::AgentConfig;
+
     use super::*;
 
     fn config() -> JobConfig {
